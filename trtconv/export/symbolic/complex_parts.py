@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trtconv.export.symbolic.arithmetic.numerics import hypot
+
 Handler = Callable[..., Any]
 # Functions whose axis stands first, and last, behind the tensor.
 FIRST = ("unsqueeze", "squeeze", "index_select", "narrow", "select", "flip")
@@ -99,6 +101,65 @@ def einsum(func: Any, equation: Any, *operands: Any) -> Any:
     crossed = product(b, d)
     real = total(product(a, c), None if crossed is None else -crossed)
     return torch.complex(real, total(product(a, d), product(b, c)))
+
+
+def magnitude(func: Any, x: Any) -> Any:
+    """`torch.abs` of complex numbers as torch has it: the root of the sum of squares overflows from 1.8e19 on."""
+    import torch
+
+    return hypot(func, *torch.view_as_real(x).unbind(-1)) if _is_complex(x) else NotImplemented
+
+
+def divide(otherwise: Handler) -> Handler:
+    """`torch.div` of complex numbers without squares of a size that they do not have; of real ones `otherwise`."""
+
+    def handle(func: Any, x: Any, other: Any, **named: Any) -> Any:
+        if not (_is_complex(x) or _is_complex(other) or isinstance(other, complex)) or named:
+            return otherwise(func, x, other, **named)
+        return _quotient(x, other)
+
+    return handle
+
+
+def divide_reversed(func: Any, x: Any, other: Any) -> Any:
+    """`other / x` of a complex tensor x."""
+    return _quotient(other, x) if _is_complex(x) or isinstance(other, complex) else NotImplemented
+
+
+def reciprocal(func: Any, x: Any) -> Any:
+    """`1 / x` of a complex tensor."""
+    return _quotient(1.0, x) if _is_complex(x) else NotImplemented
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """x / y: by a real y the parts, by a complex one after R. L. Smith (CACM 5, 1962), scaled by its larger part."""
+    import torch
+
+    if isinstance(y, complex):
+        return x * (1 / y)
+    (a, b), (c, d) = _parts(x), _parts(y)
+    if d is None:
+        return torch.complex(a / c, b / c)
+    larger = torch.maximum(c.abs(), d.abs())
+    scale = torch.where(larger == 0.0, 1.0, larger)
+    c, d = c / scale, d / scale
+    weight = c * c + d * d
+    if b is None:
+        real, imaginary = a * c / weight / scale, -a * d / weight / scale
+    else:
+        real, imaginary = (a * c + b * d) / weight / scale, (b * c - a * d) / weight / scale
+    none = larger == 0.0
+    b = torch.zeros_like(c) if b is None else b
+    return torch.complex(torch.where(none, a / larger, real), torch.where(none, b / larger, imaginary))
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """The real and imaginary part of a tensor or a number; None for that of a real one."""
+    import torch
+
+    if isinstance(x, complex):
+        return x.real, x.imag
+    return tuple(torch.view_as_real(x).unbind(-1)) if _is_complex(x) else (x, None)
 
 
 def conjugate(func: Any, x: Any) -> Any:

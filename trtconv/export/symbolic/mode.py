@@ -33,8 +33,10 @@ from trtconv.export.symbolic.arithmetic import (
     error_functions,
     exponents,
     numerics,
+    running_sums,
     small_integers,
 )
+from trtconv.export.symbolic.arithmetic.half_precision import computed_in_float32
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, sums, writes
 from trtconv.export.symbolic.recording import written_out
@@ -85,7 +87,10 @@ def handlers() -> dict[str, Handler]:
         "log1p": numerics.log1p, "expm1": numerics.expm1, "special_log1p": numerics.log1p,
         "special_expm1": numerics.expm1, "special_xlog1py": numerics.xlog1py, "floor_divide": division.floor_divide,
         "__floordiv__": division.floor_divide, "__rfloordiv__": division.reversed_floor_divide,
-        "div": division.divide, "divide": division.divide, "div_": division.divide_in_place,
+        **dict.fromkeys(("div", "divide", "true_divide"), complex_parts.divide(division.divide)),
+        **dict.fromkeys(("__rdiv__", "__rtruediv__"), complex_parts.divide_reversed),
+        **dict.fromkeys(("abs", "absolute"), complex_parts.magnitude), "reciprocal": complex_parts.reciprocal,
+        "div_": division.divide_in_place,
         "__ifloordiv__": division.floor_divide_in_place, "floor_divide_": division.floor_divide_in_place,
         "linalg_inv": linear_algebra.inverse, "inverse": linear_algebra.inverse,
         "linalg_det": linear_algebra.determinant, "det": linear_algebra.determinant,
@@ -115,7 +120,7 @@ def handlers() -> dict[str, Handler]:
         "put": sums.put, "index_add": sums.index_add,
         "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
-        "cumsum": small_integers.cumsum,
+        "cumsum": running_sums.cumsum, "cumsum_": running_sums.cumsum_in_place,
         "mean": deviations.mean, "var": deviations.deviation(root=False), "std": deviations.deviation(root=True),
         "var_mean": deviations.deviation(root=False, with_mean=True),
         "std_mean": deviations.deviation(root=True, with_mean=True),
@@ -232,6 +237,9 @@ def symbolic_functions() -> Iterator[None]:
                 return aliases.follow(func, name, args, named, call)
 
         def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
+            result = computed_in_float32(name, args, named, lambda a, n: self.call(func, name, a, n))
+            if result is not NotImplemented:
+                return result
             result = handled(table, name, func, args, named)
             if result is not NotImplemented:
                 aliases.note_copies(name, args, result, lambda x: handled(table, name, func, (x, *args[1:]), named))

@@ -6,6 +6,7 @@ the choice of the largest jump where operands are equal; the probe of tied value
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -78,7 +79,12 @@ def _decided_by(node: onnx.NodeProto, constants: dict[str, np.ndarray], floats: 
         yield Decision(node.name, node.op_type, first, step=1.0)
     elif (node.op_type == "Cast" and first in floats and _attribute(node, "to") == BOOL) or node.op_type == "Sign":
         yield Decision(node.name, node.op_type, first)
-    elif node.op_type in COMPARING and any(i in floats for i in node.input):
+    # What is compared with an infinity decides nothing among numbers; infinities are fed by themselves.
+    elif (
+        node.op_type in COMPARING
+        and any(i in floats for i in node.input)
+        and not any(math.isinf(_number(constants, i)) for i in node.input)
+    ):
         yield Decision(node.name, node.op_type, first, other=node.input[1])
     elif node.op_type == "Mod" and (step := _number(constants, node.input[1])):
         yield Decision(node.name, node.op_type, first, step=abs(step))

@@ -83,12 +83,14 @@ def frexp(func: Any, x: Any) -> Any:
 
 
 def ldexp(func: Any, x: Any, other: Any) -> Any:
-    """x times two to the power of `other`."""
+    """x times two to the power of `other`, in two steps: 2^130 is no float, and 1e-30 times it is one."""
     import torch
 
     if not x.dtype.is_floating_point:
         return NotImplemented
-    return x * torch.pow(2.0, other.to(x.dtype))
+    exponent = other.to(x.dtype)
+    half = torch.floor(exponent * 0.5)
+    return x * torch.pow(2.0, half) * torch.pow(2.0, exponent - half)
 
 
 def logsumexp(func: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:

@@ -19,12 +19,3 @@ def any_or_all(func: Any, x: Any, *args: Any, **named: Any) -> Any:
     if x.dtype != torch.uint8:
         return NotImplemented
     return func(x != 0, *args, **named).to(torch.uint8)
-
-
-def cumsum(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
-    """Sums that stay in 8 or 16 bits, and wrap around there: the last bits of sums of 32."""
-    import torch
-
-    if not is_narrow(dtype):
-        return NotImplemented
-    return func(x.to(dtype).to(torch.int32), dim).to(dtype)
