@@ -6,8 +6,10 @@ for all of them but `nms` and its quantized form, whose declarations its import 
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 def define_operators() -> Any:
     """Declare and implement them where torchvision's library does not load; returns what keeps them alive."""
     import importlib.util
-    from pathlib import Path
 
     import torch
 
@@ -43,15 +44,22 @@ def define_operators() -> Any:
     return library
 
 
-def has_operators() -> bool:
-    """In the place of torchvision's own, which TorchScript compiles: it takes no lambda."""
-    return True
+NATIVE = "<torchvision's operators>"
 
 
 def as_native(function: Callable[..., Any]) -> Callable[..., Any]:
     """Keep a function that stands for native code from those who watch the lines of Python for decisions."""
-    function.__code__ = function.__code__.replace(co_filename="<torchvision's operators>")  # type: ignore[attr-defined]
+    function.__code__ = function.__code__.replace(co_filename=NATIVE)  # type: ignore[attr-defined]
+    # TorchScript reads the source of what it compiles.
+    text = Path(__file__).read_text(encoding="utf-8")
+    linecache.cache[NATIVE] = (len(text), None, text.splitlines(keepends=True), NATIVE)
     return function
+
+
+@as_native
+def has_operators() -> bool:
+    """In the place of torchvision's own, which TorchScript compiles: it takes no lambda."""
+    return True
 
 
 @as_native

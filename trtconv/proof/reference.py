@@ -66,9 +66,17 @@ def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSamp
     from safetensors.numpy import save_file
 
     tensors: dict[str, Array] = {}
+    outputs = [(n, v) for s in samples for n, v in s.outputs.items()]
+    elements = max((v.size for s in samples for v in (*s.inputs.values(), *s.outputs.values())), default=1)
+    limits = _largest_errors(outputs, elements)
     for index, sample in enumerate(samples):
         parts = [sample.inputs, sample.outputs]
-        parts += [{n: getattr(f, kind) for n, f in sample.floors.items()} for kind in KINDS[2:]]
+        for kind in KINDS[2:]:
+            arrays_of_kind = {n: getattr(f, kind) for n, f in sample.floors.items()}
+            if kind != "exact":
+                # Casts to integers can be further off than all that an output holds, at infinities for one.
+                arrays_of_kind = {n: np.minimum(v, limits.get(n, np.inf)) for n, v in arrays_of_kind.items()}
+            parts.append(arrays_of_kind)
         for kind, arrays in zip(KINDS, parts, strict=True):
             for name, array in arrays.items():
                 tensors[f"p{index}/{kind}/{name}"] = np.ascontiguousarray(array).reshape(array.shape)
@@ -161,7 +169,9 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
     info = read_reference_info(path)
     with safe_open(str(path), framework="numpy") as stream:
         names = list(stream.keys())
-        limits = _largest_errors(stream, names)
+        parts = [(n, *n.split("/", 2)) for n in names if n.count("/") >= 2]
+        elements = max((math.prod(stream.get_slice(n).get_shape()) for n in names), default=1)
+        limits = _largest_errors(((p[3], stream.get_tensor(p[0])) for p in parts if p[2] == "output"), elements)
         for index, point in enumerate(info.points):
             arrays: dict[str, dict[str, Array]] = {}
             for kind in KINDS:
@@ -179,24 +189,19 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
             yield ReferenceSample(point, arrays["input"], ordered, floors)
 
 
-def _largest_errors(stream: Any, names: list[str]) -> dict[str, float]:
+def _largest_errors(outputs: Iterable[tuple[str, Array]], elements: int) -> dict[str, float]:
     """The largest error by output that rounding can explain: two values of the output differ by no more.
 
     That is twice the largest value at any point, or 2 where all are small. An output of integers may hold indices,
-    which reach as far as the largest tensor has elements.
+    which reach as far as the largest tensor has `elements`.
     """
     import numpy as np
 
     limits: dict[str, float] = {}
-    elements = max((math.prod(stream.get_slice(n).get_shape()) for n in names), default=1)
-    for name in names:
-        _, kind, output = (*name.split("/", 2), "", "")[:3]
-        if kind != "output":
-            continue
-        array = stream.get_tensor(name)
+    for name, array in outputs:
         finite = np.abs(array[np.isfinite(array)].astype(np.float64)) if array.dtype.kind in "fiu" else np.ones(1)
         largest = 2.0 * max(1.0, float(finite.max(initial=0.0)), elements if array.dtype.kind in "iu" else 0.0)
-        limits[output] = max(limits.get(output, 0.0), largest)
+        limits[name] = max(limits.get(name, 0.0), largest)
     return limits
 
 

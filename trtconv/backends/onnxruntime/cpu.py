@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.byte_products import multiplies_bytes, with_unsigned_weights
+from trtconv.backends.onnxruntime.empty_sequences import empty_sequence, holds_recurrences, with_guarded_recurrences
 from trtconv.backends.onnxruntime.half_emulation import casts_to_halves, emulate_halves
 from trtconv.backends.onnxruntime.missing_kernel import missing_kernel
 from trtconv.backends.onnxruntime.sigmoid_tails import has_sigmoids, with_exact_sigmoids
@@ -85,6 +86,8 @@ class OnnxRuntimeRunner:
         except Exception as error:
             if node := division_by_zero(str(error)):
                 raise TrtconvError(f"'{node}' divides whole numbers by zero") from error
+            if node := empty_sequence(str(error)):
+                raise TrtconvError(f"'{node}' runs over an empty sequence") from error
             raise TrtconvError(f"ONNX Runtime fails at run time: {first_line(error)}") from error
         return dict(zip(names, values, strict=True))
 
@@ -108,8 +111,9 @@ class OnnxRuntimeRunner:
 
 def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
     """What a session is made of: the file or bytes, with what ONNX Runtime computes less exactly than it is defined
-    in another form: products of bytes that would saturate, divisions that would end the process, BF16, which it has no
-    kernels for, the larger of two int64, and, if `exact`, sigmoids far below zero, and, if `rounded`, FP16.
+    in another form: products of bytes that would saturate, divisions and recurrences over nothing that would end the
+    process, BF16, which it has no kernels for, the larger of two int64, and, if `exact`, sigmoids far below zero, and,
+    if `rounded`, FP16.
     """
     try:
         small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
@@ -121,7 +125,8 @@ def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
     words = without_weights(data)
     bytewise, divisions, sigmoids = multiplies_bytes(words), divides(words), exact and has_sigmoids(words)
     halves, extremes = casts_to_halves(words, rounded), has_extremes(words)
-    if not (bytewise or divisions or sigmoids or halves or extremes):
+    recurrences = holds_recurrences(words)
+    if not (bytewise or divisions or sigmoids or halves or extremes or recurrences):
         return as_it_is
     import onnx
     from google.protobuf.message import DecodeError
@@ -139,6 +144,7 @@ def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
     guarded = divisions and with_guarded_divisions(changed)
     composed = sigmoids and with_exact_sigmoids(changed)
     chosen = extremes and with_exact_extremes(changed)
+    guarded = (recurrences and with_guarded_recurrences(changed)) or guarded
     if not (halves or bytewise or guarded or composed or chosen):
         return as_it_is
     return bytes(changed.SerializeToString())

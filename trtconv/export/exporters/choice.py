@@ -17,7 +17,7 @@ from trtconv.export.branches.while_exported import asking_line
 from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
 from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
-from trtconv.export.exporters.infinities import spread_infinities
+from trtconv.export.exporters.far_values import far_differences, spread_infinities
 from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
@@ -95,7 +95,7 @@ def choose(job: ExportTask) -> ChosenExport:
             job, result = allow_for_rounding(job, result)
         if result.equal:
             job, result = check_value_branches(job, result, allow_for_rounding)
-        infinities = spread_infinities(job, result) if result.equal else ()
+        far = (*spread_infinities(job, result), *far_differences(job, result)) if result.equal else ()
         # Its session holds the weights once more.
         result = replace(result, runs=None)
         attempts.append(result)
@@ -105,7 +105,7 @@ def choose(job: ExportTask) -> ChosenExport:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
             doubts = _doubts(job, result, paths)
             ties = told_ties(result.candidate.model, job.samples.items)
-            notes = (*attempt_lines, *result.candidate.notes, *infinities, *ties, *doubts)
+            notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *doubts)
             chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
             if not doubts:
                 return chosen

@@ -31,9 +31,10 @@ from trtconv.export.module.user_code import (
     is_tracing_root,
     python_frames,
 )
-from trtconv.export.recurrent.onnx_form import translations
+from trtconv.export.recurrent import onnx_form
 from trtconv.export.sizes.exact_sizes import inexact_sizes
 from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
+from trtconv.export.symbolic import whole_extremes
 from trtconv.export.symbolic.rounded_sizes import multiples_as_such
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def to_onnx(
             verbose=False,
             input_names=[s.name for s in trace.specs],
             output_names=list(trace.outputs),
-            custom_translation_table=translations(),
+            custom_translation_table={**onnx_form.translations(), **whole_extremes.translations()},
         )
     assert onnx_program is not None
     widen_exactly(constants)

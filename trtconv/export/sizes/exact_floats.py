@@ -130,7 +130,8 @@ def _form(number: Any, kind: str) -> Form | None:
 
 def _range(env: Any, symbol: Any) -> tuple[int, int] | None:
     bounds = env.var_to_range.get(symbol)
-    if bounds is None or not bounds.is_int or not bounds.upper.is_finite or not bounds.lower.is_finite:
+    # torch's own infinity of whole numbers says that it is finite.
+    if bounds is None or not bounds.upper.is_Integer or not bounds.lower.is_Integer:
         return None
     low = int(bounds.lower)
     # A trace leaves out 0 and 1 of a size that may be 1.

@@ -77,9 +77,14 @@ def set_item(otherwise: Handler) -> Handler:
 
         if not _is_complex(x):
             return otherwise(func, x, index, value)
-        if not _is_complex(value):
+        if isinstance(value, (int, float, complex)):
+            number = complex(value)
+            parts = torch.tensor([number.real, number.imag], device=x.device)
+        elif _is_complex(value):
+            parts = torch.view_as_real(value)
+        else:
             return NotImplemented
-        return func(torch.view_as_real(x), _with_parts(index), torch.view_as_real(value))
+        return func(torch.view_as_real(x), _with_parts(index), parts)
 
     return handle
 

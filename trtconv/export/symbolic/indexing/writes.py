@@ -22,8 +22,10 @@ def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
     single = not isinstance(value, torch.Tensor) or value.dim() == 0
     parts = index if isinstance(index, tuple) else (index,)
     masks = [i for i, part in enumerate(parts) if isinstance(part, torch.Tensor)]
-    if len(masks) != 1 or parts[masks[0]].dtype != torch.bool or not single:
+    if len(masks) != 1 or parts[masks[0]].dtype != torch.bool:
         return NotImplemented
+    if not single:
+        return _set_behind(x, parts, masks[0], value)
     if any(part is Ellipsis or isinstance(part, (bool, list)) for part in parts):
         return NotImplemented
     mask, before = parts[masks[0]], parts[: masks[0]]
@@ -37,6 +39,20 @@ def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
             return x.masked_fill_(mask, value)
         return func(x, _of_whole_axes(parts, masks[0], mask), view.masked_fill(mask, value))
     return view.masked_fill_(mask, value)
+
+
+def _set_behind(x: Any, parts: tuple[Any, ...], at: int, values: Any) -> Any:
+    """`x[..., mask, :] = values`: the exporters have masks of the first axis alone."""
+    import torch
+
+    mask, before = parts[at], parts[:at]
+    whole = all(part is Ellipsis or part == slice(None) for i, part in enumerate(parts) if i != at)
+    if torch.jit.is_tracing() or mask.dim() != 1 or not before or not whole:
+        return NotImplemented
+    axis = len(parts) - at - 1 if Ellipsis in before else x.dim() - 1 - at
+    values = values.reshape([*[1] * (x.dim() - values.dim()), *values.shape])
+    x.movedim(-1 - axis, 0)[mask] = values.movedim(-1 - axis, 0)
+    return None
 
 
 def _of_whole_axes(parts: Sequence[Any], at: int, mask: Any) -> tuple[Any, ...]:

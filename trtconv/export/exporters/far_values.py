@@ -1,0 +1,118 @@
+"""What an infinity in an input changes, and what values do whose squares leave FP32: notes, no refusals.
+
+A file makes NaN of an infinity where the module leaves the element out. And torch adds up much in FP64 that a file has
+in FP32, so that deviations, lengths and quotients of 1e20 or 1e-22 are numbers in one and infinite or 0 in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import TrtconvError
+from trtconv.export.exporters.attempt import Attempt, ExportTask
+from trtconv.proof.comparison import describe_failure
+from trtconv.proof.probes.masks import MASK_KINDS, structured_mask
+from trtconv.proof.probes.values import INFINITE_KINDS
+from trtconv.proof.proving import compare_defined
+from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.sampling import with_probes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# Where the one infinity of an input stands, in shares of its elements. Which NaN a maximum passes on depends on where
+# it is met, and attention leaves out what a mask hides.
+PLACES = (0.0, 0.5, 1.0)
+
+# What the inputs are multiplied by, on both sides of the root of FP32's range.
+FAR = (1e20, 1e-22)
+# By this share of its largest number an output may be off before the module's own noise is measured.
+UNSUSPICIOUS = 1e-3
+
+
+def spread_infinities(job: ExportTask, result: Attempt) -> tuple[str, ...]:
+    """A note where a file differs at an infinite input value, in elements of which the module makes no NaN."""
+    for probe in job.samples.items:
+        if probe.point.values not in INFINITE_KINDS or result.runs is None:
+            continue
+        for sample in (probe, *_moved(job, probe)):
+            worse = next((c for c in compare_defined(result.runs, sample) if not c.passed), None)
+            if worse is not None:
+                return (f"with an infinity in an input the file differs: {describe_failure(worse)}",)
+    return ()
+
+
+def _moved(job: ExportTask, probe: ReferenceSample) -> Iterator[ReferenceSample]:
+    """The same point with one infinity in each input, at another place, and beside masks of each form."""
+    import numpy as np
+
+    for index, share in enumerate(PLACES):
+        inputs = {}
+        for name, values in probe.inputs.items():
+            moved = np.array(values)
+            if moved.dtype.kind == "f" and np.isinf(moved).any():
+                flat = moved.reshape(-1)
+                infinity = flat[np.isinf(flat)][0]
+                flat[np.isinf(flat)] = 0.5
+                flat[int(share * (flat.size - 1))] = infinity
+            elif moved.dtype.kind == "b" and moved.size:
+                moved = structured_mask(MASK_KINDS[index % len(MASK_KINDS)], moved)
+            inputs[name] = moved
+        try:
+            outputs = job.runner(inputs)
+        except TrtconvError:
+            # The module is undefined there.
+            continue
+        yield replace(probe, inputs=inputs, outputs=outputs, floors=job.samples.floors_at(probe.point, outputs))
+
+
+def far_differences(job: ExportTask, result: Attempt) -> tuple[str, ...]:
+    """A note where a file differs at very large or small inputs, in elements that are numbers in the module.
+
+    Inputs with a range of values are left as they are; so are modules all of whose inputs have one.
+    """
+    sample = job.samples.cheapest
+    ranged = {s.name for s in job.request.inputs if s.value_range is not None}
+    far = [n for n, v in sample.inputs.items() if v.dtype.name == "float32" and n not in ranged]
+    if result.runs is None or not far:
+        return ()
+    for factor in FAR:
+        inputs = {n: v * v.dtype.type(factor) if n in far else v for n, v in sample.inputs.items()}
+        try:
+            outputs = job.runner(inputs)
+        except TrtconvError:
+            # The module is undefined there.
+            continue
+        there = ReferenceSample(replace(sample.point, label=f"values of {factor:g}", values="far"), inputs, outputs)
+        if not any(_apart(v, result.runs(inputs).get(n)) for n, v in outputs.items()):
+            continue
+        measured = with_probes(job.samples, job.runner, [there]).items[-1]
+        numbers = replace(measured, outputs={n: _numbers(v) for n, v in outputs.items()})
+        worse = next((c for c in compare_defined(result.runs, numbers) if not c.passed), None)
+        if worse is not None:
+            return (f"with values of {factor:g} in its inputs the file differs: {describe_failure(worse)}",)
+    return ()
+
+
+def _numbers(values: Array) -> Array:
+    """NaN for what is infinite."""
+    import numpy as np
+
+    return np.where(np.isfinite(values), values, np.nan).astype(values.dtype) if values.dtype.kind == "f" else values
+
+
+def _apart(expected: Array, actual: Array | None) -> bool:
+    """True where an output is off by more than a share of its largest number, or has another shape."""
+    import numpy as np
+
+    if actual is None or actual.shape != expected.shape:
+        return True
+    defined = np.isfinite(expected) if expected.dtype.kind == "f" else np.ones(expected.shape, bool)
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.abs(actual.astype(np.float64) - expected.astype(np.float64))[defined]
+    largest = float(np.abs(expected[defined].astype(np.float64)).max(initial=0.0))
+    return not bool((distance <= UNSUSPICIOUS * largest).all())
