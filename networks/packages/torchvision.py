@@ -41,7 +41,8 @@ def _detector(name: str, **options: object) -> Callable[[], nn.Module]:
                 super().__init__()
                 self.detector = _of(name, weights_backbone=None, **options)()
                 if name in SPREADS:
-                    self.detector.head.classification_head.cls_logits.weight.data.mul_(SPREADS[name])
+                    factor, self.detector.score_thresh = SPREADS[name]
+                    self.detector.head.classification_head.cls_logits.weight.data.mul_(factor)
 
             def forward(self, x: torch.Tensor) -> object:
                 return self.detector([x])[0]
@@ -64,8 +65,9 @@ VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18", "swin3d_t")
 # These resize every image to the size that they have anchors for.
 FIXED_DETECTORS = {"ssdlite320_mobilenet_v3_large": 320, "ssd300_vgg16": 300}
 # Random weights score every anchor alike to the last bits, and under these detectors' thresholds: a file without its
-# suppression would be equal. Heads with weights so many times as large score as far apart as trained ones.
-SPREADS = {"retinanet_resnet50_fpn": 15.0, "fcos_resnet50_fpn": 10.0}
+# suppression would be equal. Heads with weights so many times as large score further apart, and over a threshold like
+# this are about ten candidates; of hundreds of random ones the order is decided by rounding.
+SPREADS = {"retinanet_resnet50_fpn": (15.0, 0.102), "fcos_resnet50_fpn": (10.0, 0.866)}
 DETECTORS = (
     "retinanet_resnet50_fpn",
     "fcos_resnet50_fpn",

@@ -1,0 +1,32 @@
+"""What values do whose squares leave FP32: a note, where the module still gives numbers."""
+
+import pytest
+
+HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
+SPACE = "N=1:2:3 H=4:6:9"
+
+
+def far_notes(write_module, export, body: str, spec: str = "x:float32[N,3,H]"):
+    result = export(f"{write_module(HEAD + '        ' + body)}:Net", [spec], SPACE)
+    return [n for n in result.notes if "in its inputs the file differs" in n]
+
+
+def test_what_overflows_in_the_file_alone_is_told(write_module, export):
+    [note] = far_notes(write_module, export, "return x.std(1)")
+    assert "values of 1e+20" in note
+
+
+BOTH_OR_NEITHER = (
+    "return (x * x).sum(1).sqrt()",
+    "return x.relu() @ x.mT.sigmoid()",
+    "return F.layer_norm(x, x.shape[-1:])",
+)
+
+
+@pytest.mark.parametrize("body", BOTH_OR_NEITHER)
+def test_what_overflows_in_both_or_in_neither_is_not(write_module, export, body):
+    assert not far_notes(write_module, export, body)
+
+
+def test_a_range_of_values_leaves_them_out(write_module, export):
+    assert not far_notes(write_module, export, "return x.std(1)", "x:float32[N,3,H]=-4:4")
