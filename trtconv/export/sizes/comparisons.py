@@ -44,6 +44,23 @@ def comparisons_as_numbers() -> Iterator[None]:
 
 
 @contextmanager
+def rounding_to_tens() -> Iterator[None]:
+    """`round(size, -1)` is the nearest multiple of ten, for the time of the block: torch leaves out the digits."""
+    import torch
+
+    def rounded(size: Any, digits: int | None = None) -> Any:
+        if digits is None or digits >= 0:
+            return size
+        step = 10**-digits
+        # Of two that are as near, the even multiple.
+        above, below = (2 * size + step) // (2 * step), -((step - 2 * size) // (2 * step))
+        return (above - (above - below) * (above % 2)) * step
+
+    with mock.patch.object(torch.SymInt, "__round__", rounded):
+        yield
+
+
+@contextmanager
 def divisions_that_raise() -> Iterator[None]:
     """A division of the user's by a size asks whether that is zero, and raises as Python does, while the block lasts.
 
