@@ -158,7 +158,8 @@ def test_what_is_caught_of_divmod_is_a_refusal_with_its_line(write_module, expor
 
 
 def test_a_size_rounded_to_tens(write_module, export):
-    source = "class Net(nn.Module):\n    def forward(self, x):\n        return x.repeat(1, 5)[:, : round(x.shape[1], -1)]\n"
+    head = "class Net(nn.Module):\n    def forward(self, x):\n"
+    source = f"{head}        return x.repeat(1, 5)[:, : round(x.shape[1], -1)]\n"
     result = export(f"{write_module(source)}:Net", ["x:float32[N,T]"], "N=1:1:2 T=6:17:60")
     run = OnnxRuntimeRunner(result.model)
     for length in (6, 14, 15, 25, 26, 60):

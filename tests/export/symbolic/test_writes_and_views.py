@@ -60,7 +60,19 @@ def test_masks_beside_other_indices():
         assert torch.equal(own, torchs), index
     two = (rows, torch.tensor([0, 1]))
     assert writes.set_item(None, x.clone(), two, 7.0) is NotImplemented
-    assert writes.set_item(None, x.clone(), (slice(None), last), torch.randn(3, int(last.sum()))) is NotImplemented
+    several = torch.randn(3, int(last.sum()))
+    for index, values in (
+        ((slice(None), last), several),
+        ((Ellipsis, last), several[0]),
+        ((Ellipsis, rows, slice(None), slice(1, 3)), torch.randn(2, 4, 2)),
+        ((slice(1, None), last[:, 0], slice(None)), torch.randn(int(last[:, 0].sum()), 1)),
+        ((2, last[:, 1], Ellipsis), torch.randn(1, 5)),
+    ):
+        own, torchs = x.clone(), x.clone()
+        writes.set_item(None, own, index, values)
+        torchs[index] = values
+        assert torch.equal(own, torchs), index
+    assert writes.set_item(None, x.clone(), last.expand(3, 4, 5), x[last.expand(3, 4, 5)]) is NotImplemented
 
 
 def test_conjugates_of_real_numbers_stay():

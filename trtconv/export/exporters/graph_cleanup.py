@@ -70,7 +70,7 @@ def clean_up(model: Any) -> None:
     from onnxscript.optimizer import fold_constants
     from onnxscript.rewriter import RewritePass
 
-    from trtconv.export.exporters.masked_rows import hide_masked_rows
+    from trtconv.export.exporters.masked_rows import hide_masked_rows, zero_hidden_rows
     from trtconv.export.recurrent.onnx_form import fold_weights
 
     common.InlinePass()(model)
@@ -84,6 +84,8 @@ def clean_up(model: Any) -> None:
         common.RemoveUnusedNodesPass()(model)
         if not changed:
             break
+    # Only now -inf is a number.
+    zero_hidden_rows(model)
     passes.Sequential(
         common.RemoveUnusedFunctionsPass(),
         common.RemoveUnusedOpsetsPass(),

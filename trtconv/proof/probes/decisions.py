@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ROUNDING = {"Floor": 0.0, "Ceil": 0.0, "Round": 0.5}
 COMPARING = ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal")
+LOGICAL = ("Not", "And", "Or", "Xor", "IsNaN", "IsInf")
 # The size of a tensor is not a function of its values.
 BLIND = ("Shape", "Size")
 INTEGERS = frozenset(range(2, 8)) | {12, 13}
@@ -48,6 +49,7 @@ class Decision:
 def find_decisions(graph: onnx.GraphProto) -> tuple[Decision, ...]:
     """The decisions of the main graph, in its order."""
     constants = _constants(graph)
+    producers = {output: node for node in graph.node for output in node.output}
     feeding = {v.name for v in graph.input if v.type.tensor_type.elem_type == FLOAT} - set(constants)
     floats = set(feeding)
     decisions: list[Decision] = []
@@ -55,7 +57,7 @@ def find_decisions(graph: onnx.GraphProto) -> tuple[Decision, ...]:
         if node.op_type in BLIND or not any(i in feeding for i in node.input):
             continue
         if any(i in floats for i in node.input):
-            decisions += _decided_by(node, constants, floats)
+            decisions += _decided_by(node, constants, floats, producers)
         feeding.update(node.output)
         if not _leaves_floats(node):
             floats.update(node.output)
@@ -71,8 +73,12 @@ def depend_on_values(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
             yield node
 
 
-def _decided_by(node: onnx.NodeProto, constants: dict[str, np.ndarray], floats: set[str]) -> Iterator[Decision]:
+def _decided_by(
+    node: onnx.NodeProto, constants: dict[str, np.ndarray], floats: set[str], producers: dict[str, onnx.NodeProto]
+) -> Iterator[Decision]:
     first = node.input[0]
+    if node.op_type == "Cast" and _is_truth(first, producers):
+        return
     if node.op_type in ROUNDING and first in floats:
         yield Decision(node.name, node.op_type, first, offset=ROUNDING[node.op_type], step=1.0)
     elif node.op_type == "Cast" and first in floats and _attribute(node, "to") in INTEGERS:
@@ -92,9 +98,18 @@ def _decided_by(node: onnx.NodeProto, constants: dict[str, np.ndarray], floats: 
         yield Decision(node.name, node.op_type, first, offset=scale / 2, step=abs(scale), near=True)
 
 
+def _is_truth(name: str, producers: dict[str, onnx.NodeProto]) -> bool:
+    """True for the 0 or 1 of a truth value, of which `any` and `all` are extrema: TensorRT has none of bools."""
+    node = producers.get(name)
+    while node is not None and node.op_type in ("ReduceMax", "ReduceMin", "Reshape", "Squeeze", "Unsqueeze"):
+        node = producers.get(node.input[0])
+    source = producers.get(node.input[0]) if node is not None and node.op_type == "Cast" else None
+    return source is not None and source.op_type in (*COMPARING, *LOGICAL)
+
+
 def _leaves_floats(node: onnx.NodeProto) -> bool:
     """True when the outputs are not floats any more."""
-    if node.op_type in (*COMPARING, "Not", "And", "Or", "Xor", "IsNaN", "IsInf", "ArgMax", "ArgMin", "NonZero"):
+    if node.op_type in (*COMPARING, *LOGICAL, "ArgMax", "ArgMin", "NonZero"):
         return True
     if node.op_type == "Cast":
         return _attribute(node, "to") not in (FLOAT, 10, 11, 16)

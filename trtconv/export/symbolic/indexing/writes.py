@@ -42,16 +42,23 @@ def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
 
 
 def _set_behind(x: Any, parts: tuple[Any, ...], at: int, values: Any) -> Any:
-    """`x[..., mask, :] = values`: the exporters have masks of the first axis alone."""
+    """`x[..., mask, :2] = values`: the exporters have masks of the first axes alone, so the mask's are moved there."""
     import torch
 
-    mask, before = parts[at], parts[:at]
-    whole = all(part is Ellipsis or part == slice(None) for i, part in enumerate(parts) if i != at)
-    if torch.jit.is_tracing() or mask.dim() != 1 or not before or not whole:
+    mask = parts[at]
+    if torch.jit.is_tracing() or len(parts) == 1 or any(isinstance(part, (bool, list)) for part in parts):
         return NotImplemented
-    axis = len(parts) - at - 1 if Ellipsis in before else x.dim() - 1 - at
-    values = values.reshape([*[1] * (x.dim() - values.dim()), *values.shape])
-    x.movedim(-1 - axis, 0)[mask] = values.movedim(-1 - axis, 0)
+    used = sum(1 for part in parts if part is not None and part is not Ellipsis) - 1 + mask.dim()
+    rest = [slice(None)] * (x.dim() - used)
+    before, after = (
+        [axis for part in some for axis in (rest if part is Ellipsis else [part])]
+        for some in (parts[:at], parts[at + 1 :])
+    )
+    view = x[(*before, *[slice(None)] * mask.dim(), *after)]
+    axis = sum(part is None or isinstance(part, slice) for part in before)
+    values = values.reshape([*[1] * (view.dim() - mask.dim() + 1 - values.dim()), *values.shape])
+    front = view.movedim(tuple(range(axis, axis + mask.dim())), tuple(range(mask.dim())))
+    front[mask] = values.movedim(axis, 0)
     return None
 
 
