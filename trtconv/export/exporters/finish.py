@@ -15,6 +15,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.exporters.floor_division import floor_size_divisions
 from trtconv.export.exporters.one_sided_clip import write_one_sided_clips
 from trtconv.export.exporters.trace import Trace
+from trtconv.export.half_sums import reduce_in_float32
 from trtconv.export.module.creation import created_at
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.sizes.exact_sizes import Exact, write_exact
@@ -54,6 +55,7 @@ def finish(
     floor_size_divisions(model.graph, trace, floors)
     write_exact(model.graph, exact, trace)
     write_one_sided_clips(model)
+    reduce_in_float32(model)
     set_metadata(model, SPACE_KEY, str(trace.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in trace.specs))
     model.producer_name, model.producer_version = "trtconv", __version__

@@ -1,0 +1,67 @@
+"""Reductions of half-precision values in FP32, as torch adds them up.
+
+`trtconv.export.symbolic.arithmetic.half_precision` does so for calls; what torch puts together itself (`normalize`,
+`cosine_similarity`, losses) reaches the file as its steps. A sum of squares in FP16 ends at 65,504 by the definition of
+ONNX's operators, and one in BF16 stands still at 256 times its elements. ONNX Runtime adds up in FP32 all the same, so
+that no comparison on a CPU shows it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import graphs_of, replace_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import onnx
+
+OPERATORS = frozenset((
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum",
+    "ReduceSumSquare", "AveragePool", "GlobalAveragePool", "LpPool", "GlobalLpPool", "LpNormalization", "CumSum",
+    "Softmax", "LogSoftmax",
+))  # fmt: skip
+FLOAT, HALVES = 1, (10, 16)
+
+
+def reduce_in_float32(model: onnx.ModelProto) -> int:
+    """Put casts around them, in place; returns around how many."""
+    import onnx
+
+    graphs = list(graphs_of(model.graph))
+    if not any(_is_to_half(node) for graph in graphs for node in graph.node):
+        return 0
+    inferred = onnx.shape_inference.infer_shapes(model)
+    types: dict[str, int] = {}
+    for graph in graphs_of(inferred.graph):
+        values = (*graph.input, *graph.value_info, *graph.output)
+        types |= {v.name: v.type.tensor_type.elem_type for v in values}
+        types |= {t.name: t.data_type for t in graph.initializer}
+    return sum(_widen(graph, types) for graph in graphs)
+
+
+def _is_to_half(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Cast" and any(a.name == "to" and a.i in HALVES for a in node.attribute)
+
+
+def _widen(graph: onnx.GraphProto, types: Mapping[str, int]) -> int:
+    from onnx import helper
+
+    nodes, count = [], 0
+    for node in graph.node:
+        half = types.get(node.input[0], 0) if node.input else 0
+        if node.op_type not in OPERATORS or node.domain not in ("", "ai.onnx") or half not in HALVES:
+            nodes.append(node)
+            continue
+        output, own = node.output[0], helper.make_node("Cast", [node.input[0]], [f"{node.output[0]}/wide"], to=FLOAT)
+        node.input[0], node.output[0] = own.output[0], f"{output}/sum"
+        back = helper.make_node("Cast", [node.output[0]], [output], to=half)
+        for cast, name in ((own, "wide"), (back, "half")):
+            cast.name = f"{node.name}/{name}"
+            cast.metadata_props.extend(node.metadata_props)
+        nodes += [own, node, back]
+        count += 1
+    if count:
+        replace_nodes(graph, nodes)
+    return count
