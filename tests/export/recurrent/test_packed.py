@@ -32,6 +32,7 @@ FORMS = {
     "gru both ways": ("nn.GRU(4, 5, 2, batch_first=True, bidirectional=True)", True, "", ", total_length=steps"),
     "lstm to the longest": ("nn.LSTM(4, 5, batch_first=True)", True, "", ""),
     "rnn by time": ("nn.RNN(4, 5)", False, "", ", total_length=steps, padding_value=-1.5"),
+    "rows written into": ("nn.GRU(4, 5, batch_first=True)", True, "packed.data.relu_()", ", total_length=steps"),
     "rows changed": (
         "nn.LSTM(4, 5, batch_first=True, bidirectional=True)",
         True,

@@ -33,13 +33,13 @@ class Lengths:
     def rows(self, padded: Any) -> Any:
         """The rows that count of [T, N, ...], step by step, with the padded tensor at hand."""
         rows = padded[self.mask()]
-        rows._trtconv_padded = padded
+        rows._trtconv_padded = padded, rows._version
         return rows
 
     def padded(self, rows: Any) -> Any:
         """The tensor [T, N, ...] of such rows; what does not count is undefined."""
-        whole = getattr(rows, "_trtconv_padded", None)
-        if whole is None:
+        whole, version = getattr(rows, "_trtconv_padded", (None, 0))
+        if whole is None or version != rows._version:  # or written into since
             whole = rows.new_zeros((self.steps, self.values.shape[0], *rows.shape[1:]))
             whole = whole.index_put((self.mask(),), rows)
         return whole
