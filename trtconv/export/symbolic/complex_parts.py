@@ -89,23 +89,27 @@ def set_item(otherwise: Handler) -> Handler:
     return handle
 
 
-def einsum(func: Any, equation: Any, *operands: Any) -> Any:
-    """`torch.einsum` of two operands of which one is complex, by four products of parts, or two."""
-    import torch
+def einsum(otherwise: Handler) -> Handler:
+    """`torch.einsum` of two operands, one complex, by four products of parts, or two; of others it is `otherwise`."""
 
-    if len(operands) != 2 or not any(_is_complex(o) for o in operands):
-        return NotImplemented
-    (a, b), (c, d) = (torch.view_as_real(o).unbind(-1) if _is_complex(o) else (o, None) for o in operands)
+    def handle(func: Any, equation: Any, *operands: Any) -> Any:
+        import torch
 
-    def product(x: Any, y: Any) -> Any:
-        return None if x is None or y is None else func(equation, x, y)
+        if len(operands) != 2 or not any(_is_complex(o) for o in operands):
+            return otherwise(func, equation, *operands)
+        (a, b), (c, d) = (torch.view_as_real(o).unbind(-1) if _is_complex(o) else (o, None) for o in operands)
 
-    def total(x: Any, y: Any) -> Any:
-        return y if x is None else x if y is None else x + y
+        def product(x: Any, y: Any) -> Any:
+            return None if x is None or y is None else func(equation, x, y)
 
-    crossed = product(b, d)
-    real = total(product(a, c), None if crossed is None else -crossed)
-    return torch.complex(real, total(product(a, d), product(b, c)))
+        def total(x: Any, y: Any) -> Any:
+            return y if x is None else x if y is None else x + y
+
+        crossed = product(b, d)
+        real = total(product(a, c), None if crossed is None else -crossed)
+        return torch.complex(real, total(product(a, d), product(b, c)))
+
+    return handle
 
 
 def magnitude(func: Any, x: Any) -> Any:

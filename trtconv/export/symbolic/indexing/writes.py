@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from trtconv.core.errors import TrtconvError
 from trtconv.export.symbolic.sizes import is_symbolic
 
 
@@ -70,6 +71,37 @@ def _of_whole_axes(parts: Sequence[Any], at: int, mask: Any) -> tuple[Any, ...]:
 def detached(func: Any, x: Any) -> Any:
     """`x.data`: what is written into it is written into x, and torch.export follows that through a view only."""
     return x.detach()
+
+
+def assigned_data(func: Any, x: Any, values: Any) -> Any:
+    """`x.data = values`: refused, since torch.export goes on from what x was; written into x it would be followed."""
+    raise TrtconvError("a tensor gets other data (`x.data = ...`), which no trace follows", hint="use x.copy_(...)")
+
+
+def dropout(func: Any, x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """In eval mode the tensor itself, as in torch: what is written into the result is written into x."""
+    return NotImplemented if training else x
+
+
+def einsum(func: Any, equation: Any, *operands: Any) -> Any:
+    """Of one tensor whose axes only change places the view that torch gives, which may be written into."""
+    import torch
+
+    if not isinstance(equation, str) or len(operands) != 1 or not isinstance(operands[0], torch.Tensor):
+        return NotImplemented
+    before, _, after = equation.replace(" ", "").partition("->")
+    if not before.isalpha() or sorted(before) != sorted(after) or len(set(before)) != len(before):
+        return NotImplemented
+    return operands[0].permute([before.index(axis) for axis in after])
+
+
+def unsafe_parts(safe: str) -> Callable[..., Any]:
+    """`unsafe_chunk` and `unsafe_split` give views all the same."""
+
+    def handle(func: Any, x: Any, *args: Any, **named: Any) -> Any:
+        return getattr(x, safe)(*args, **named)
+
+    return handle
 
 
 def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
