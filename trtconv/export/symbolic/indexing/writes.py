@@ -80,7 +80,12 @@ def assigned_data(func: Any, x: Any, values: Any) -> Any:
 
 def dropout(func: Any, x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """In eval mode the tensor itself, as in torch: what is written into the result is written into x."""
-    return NotImplemented if training else x
+    import torch
+
+    if training or torch.jit.is_tracing():
+        return NotImplemented if training else x
+    # A view, since one tensor that is an input and two outputs would lose a name in torch.export.
+    return x.view_as(x)
 
 
 def einsum(func: Any, equation: Any, *operands: Any) -> Any:
