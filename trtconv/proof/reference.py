@@ -169,9 +169,10 @@ def read_samples(path: Path) -> Iterator[ReferenceSample]:
     info = read_reference_info(path)
     with safe_open(str(path), framework="numpy") as stream:
         names = list(stream.keys())
-        parts = [(n, *n.split("/", 2)) for n in names if n.count("/") >= 2]
         elements = max((math.prod(stream.get_slice(n).get_shape()) for n in names), default=1)
-        limits = _largest_errors(((p[3], stream.get_tensor(p[0])) for p in parts if p[2] == "output"), elements)
+        split = ((n, *n.split("/", 2)) for n in names if n.count("/") >= 2)
+        outputs = ((output, stream.get_tensor(n)) for n, _, kind, output in split if kind == "output")
+        limits = _largest_errors(outputs, elements)
         for index, point in enumerate(info.points):
             arrays: dict[str, dict[str, Array]] = {}
             for kind in KINDS:

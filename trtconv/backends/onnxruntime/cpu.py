@@ -142,10 +142,10 @@ def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
     if bytewise:
         with_unsigned_weights(changed)
     guarded = divisions and with_guarded_divisions(changed)
+    followed = recurrences and with_guarded_recurrences(changed)
     composed = sigmoids and with_exact_sigmoids(changed)
     chosen = extremes and with_exact_extremes(changed)
-    guarded = (recurrences and with_guarded_recurrences(changed)) or guarded
-    if not (halves or bytewise or guarded or composed or chosen):
+    if not (halves or bytewise or guarded or followed or composed or chosen):
         return as_it_is
     return bytes(changed.SerializeToString())
 

@@ -167,14 +167,12 @@ def _depends_on_values(value: Any) -> bool:
 
 def _replace(node: Any, mask: Any, sums: Any) -> None:
     """The rows in place of the node: by their sums, or by the mask where that is made of sizes."""
-    import numpy as np
     import onnx_ir
 
-    tape, name = onnx_ir.tape.Tape(), node.outputs[0].name
-    axes = _initializer(node, f"{name}/axes", np.array([-1], np.int64))
+    tape = onnx_ir.tape.Tape()
     if _depends_on_values(mask):
         mask = _scored(tape, node, sums)
-    hidden = _hidden_rows(tape, mask, axes)
+    hidden = _hidden_rows(tape, node, mask)
     _name(tape, node)
     node.graph.insert_before(node, tape.nodes)
     onnx_ir.convenience.replace_all_uses_with(node.outputs[0], hidden)
@@ -188,8 +186,7 @@ def _choose_zero(softmax: Any) -> None:
 
     tape, output, name = onnx_ir.tape.Tape(), softmax.outputs[0], softmax.outputs[0].name
     uses = list(output.uses())
-    axes = _initializer(softmax, f"{name}/axes", np.array([-1], np.int64))
-    hidden = _hidden_rows(tape, _scored(tape, softmax, softmax.inputs[0]), axes)
+    hidden = _hidden_rows(tape, softmax, _scored(tape, softmax, softmax.inputs[0]))
     nothing = np.array(0.0, output.dtype.numpy() if output.dtype is not None else np.float32)
     chosen = tape.op("Where", [hidden, _initializer(softmax, f"{name}/nothing", nothing), output])
     chosen.dtype, chosen.shape = output.dtype, output.shape
@@ -209,9 +206,12 @@ def _scored(tape: Any, node: Any, sums: Any) -> Any:
     return tape.op("Not", [tape.op("Equal", [sums, lowest])])
 
 
-def _hidden_rows(tape: Any, mask: Any, axes: Any) -> Any:
+def _hidden_rows(tape: Any, node: Any, mask: Any) -> Any:
+    """Which rows of the mask are false altogether."""
+    import numpy as np
     import onnx_ir
 
+    axes = _initializer(node, f"{node.outputs[0].name}/axes", np.array([-1], np.int64))
     # TensorRT takes no extremum of bools.
     number = tape.op("Cast", [mask], {"to": onnx_ir.DataType.FLOAT})
     some = tape.op("Cast", [tape.op("ReduceMax", [number, axes], {"keepdims": 1})], {"to": onnx_ir.DataType.BOOL})

@@ -17,6 +17,13 @@ from trtconv.export.module.user_code import is_library
 
 
 @contextmanager
+def arithmetic_of_python() -> Iterator[None]:
+    """Symbolic sizes are compared, divided and rounded as Python's numbers are, for the time of the block."""
+    with comparisons_as_numbers(), divisions_that_raise(), rounding_to_tens():
+        yield
+
+
+@contextmanager
 def comparisons_as_numbers() -> Iterator[None]:
     """Comparisons of symbolic sizes are decided where Python's bool would be 0 or 1, for the time of the block."""
     import torch

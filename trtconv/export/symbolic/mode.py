@@ -12,12 +12,7 @@ from typing import Any
 from trtconv.core.errors import TrtconvError
 from trtconv.export.recurrent import packed
 from trtconv.export.recurrent.operators import KINDS, as_one_operator
-from trtconv.export.sizes.comparisons import (
-    comparisons_as_numbers,
-    divisions_that_raise,
-    rounding_to_tens,
-    values_in_text,
-)
+from trtconv.export.sizes.comparisons import arithmetic_of_python, values_in_text
 from trtconv.export.sizes.exact_floats import with_exact_floats
 from trtconv.export.symbolic import (
     attention,
@@ -260,9 +255,7 @@ def symbolic_functions() -> Iterator[None]:
 
     with (
         convolution.unchecked_output_size(),
-        comparisons_as_numbers(),
-        divisions_that_raise(),
-        rounding_to_tens(),
+        arithmetic_of_python(),
         values_in_text(),
         padded_encoders(),
         packed.sequences_counted(),

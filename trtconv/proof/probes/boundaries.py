@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.bodies import values_read
+from trtconv.core.model import bodies
 from trtconv.proof.probes.decisions import Decision, find_decisions
 
 if TYPE_CHECKING:
@@ -91,13 +91,10 @@ def leading_to(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
     import onnx
 
     graph = model.graph
-    needed, nodes = set(names), []
-    for node in reversed(graph.node):
-        if needed & set(node.output):
-            nodes.append(node)
-            needed.update(values_read(node))
+    nodes = bodies.leading_to(graph.node, names)
+    needed = {*names, *(value for node in nodes for value in bodies.values_read(node))}
     weights = [t for t in graph.initializer if t.name in needed]
-    part = onnx.helper.make_graph(nodes[::-1], graph.name, list(graph.input), [], weights)
+    part = onnx.helper.make_graph(nodes, graph.name, list(graph.input), [], weights)
     part.sparse_initializer.extend(graph.sparse_initializer)
     part.output.extend(onnx.ValueInfoProto(name=n) for n in names)
     cut = onnx.helper.make_model(part, opset_imports=list(model.opset_import), ir_version=model.ir_version)

@@ -34,12 +34,7 @@ from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent import packed
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
-from trtconv.export.sizes.comparisons import (
-    comparisons_as_numbers,
-    divisions_that_raise,
-    numbers_in_text,
-    rounding_to_tens,
-)
+from trtconv.export.sizes.comparisons import arithmetic_of_python, numbers_in_text
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.mode import creation_handlers, handled
@@ -134,9 +129,7 @@ def _run_symbolic(
         with (
             uncompiled(),
             symbolic_builtins(module, choices),
-            comparisons_as_numbers(),
-            divisions_that_raise(),
-            rounding_to_tens(),
+            arithmetic_of_python(),
             padded_encoders(),
             packed.sequences_counted(),
             sizes_in_text(text_keys),

@@ -71,9 +71,7 @@ def frexp(func: Any, x: Any) -> Any:
     plain = torch.logical_and(x == x, torch.logical_and(x != 0.0, x.abs() != math.inf))
     size = torch.where(plain, x.abs(), 0.5)
     exponent = torch.floor(torch.log2(size)) + 1.0
-    # In two steps: 2^149 is no float.
-    half = torch.floor(exponent * 0.5)
-    mantissa = size * torch.pow(2.0, -half) * torch.pow(2.0, half - exponent)
+    mantissa = _scaled(size, -exponent)
     # The logarithm may round over a whole number.
     above, below = mantissa >= 1.0, mantissa < 0.5
     exponent = exponent + above.to(x.dtype) - below.to(x.dtype)
@@ -83,12 +81,14 @@ def frexp(func: Any, x: Any) -> Any:
 
 
 def ldexp(func: Any, x: Any, other: Any) -> Any:
-    """x times two to the power of `other`, in two steps: 2^130 is no float, and 1e-30 times it is one."""
+    """x times two to the power of `other`."""
+    return _scaled(x, other.to(x.dtype)) if x.dtype.is_floating_point else NotImplemented
+
+
+def _scaled(x: Any, exponent: Any) -> Any:
+    """x times 2^exponent, in two steps: 2^130 is no float, and 1e-30 times it is one."""
     import torch
 
-    if not x.dtype.is_floating_point:
-        return NotImplemented
-    exponent = other.to(x.dtype)
     half = torch.floor(exponent * 0.5)
     return x * torch.pow(2.0, half) * torch.pow(2.0, exponent - half)
 

@@ -31,8 +31,7 @@ def set_item(func: Any, x: Any, index: Any, value: Any) -> Any:
         return NotImplemented
     mask, before = parts[masks[0]], parts[: masks[0]]
     # One value for all of them: a view with every element of the mask's axes, of which the mask chooses.
-    view = x[(*before, *[slice(None)] * mask.dim(), *parts[masks[0] + 1 :])]
-    axis = sum(part is None or isinstance(part, slice) for part in before)
+    view, axis = x[_of_whole_axes(parts, masks[0], mask)], _first_axis(before)
     mask = mask.reshape([*mask.shape, *([1] * (view.dim() - axis - mask.dim()))])
     if torch.jit.is_tracing():
         # The recorder follows what is written into a tensor or its slices, and into no view of either.
@@ -55,12 +54,16 @@ def _set_behind(x: Any, parts: tuple[Any, ...], at: int, values: Any) -> Any:
         [axis for part in some for axis in (rest if part is Ellipsis else [part])]
         for some in (parts[:at], parts[at + 1 :])
     )
-    view = x[(*before, *[slice(None)] * mask.dim(), *after)]
-    axis = sum(part is None or isinstance(part, slice) for part in before)
+    view, axis = x[_of_whole_axes((*before, mask, *after), len(before), mask)], _first_axis(before)
     values = values.reshape([*[1] * (view.dim() - mask.dim() + 1 - values.dim()), *values.shape])
     front = view.movedim(tuple(range(axis, axis + mask.dim())), tuple(range(mask.dim())))
     front[mask] = values.movedim(axis, 0)
     return None
+
+
+def _first_axis(before: Sequence[Any]) -> int:
+    """The axis at which the mask's begin, behind these parts of an index."""
+    return sum(part is None or isinstance(part, slice) for part in before)
 
 
 def _of_whole_axes(parts: Sequence[Any], at: int, mask: Any) -> tuple[Any, ...]:
@@ -82,10 +85,10 @@ def dropout(func: Any, x: Any, p: float = 0.5, training: bool = True, inplace: b
     """In eval mode the tensor itself, as in torch: what is written into the result is written into x."""
     import torch
 
-    if training or torch.jit.is_tracing():
-        return NotImplemented if training else x
+    if training:
+        return NotImplemented
     # A view, since one tensor that is an input and two outputs would lose a name in torch.export.
-    return x.view_as(x)
+    return x if torch.jit.is_tracing() else x.view_as(x)
 
 
 def einsum(func: Any, equation: Any, *operands: Any) -> Any:
