@@ -27,6 +27,14 @@ def test_a_sum_of_squares_beyond_fp16(export, write_module, name, exporter):
     np.testing.assert_allclose(y, expected, rtol=2e-3)
 
 
+def test_halves_that_come_as_inputs(export, write_module):
+    path = write_module("class Net(nn.Module):\n    def forward(self, x):\n        return F.normalize(x, dim=1)\n")
+    result = export(f"{path}:Net", ["x:float16[N,T,4]"], "N=1:2:3 T=3:5:9")
+    x = np.full((1, 5, 4), 300.0, np.float16)
+    [y] = ReferenceEvaluator(onnx.load(result.model)).run(None, {"x": x})
+    np.testing.assert_allclose(y, F.normalize(torch.from_numpy(x), dim=1).numpy(), rtol=2e-3)
+
+
 def test_a_file_without_halves_is_left_alone(export, write_module):
     path = write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x.mean(1)\n")
     result = export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=3:5:9")

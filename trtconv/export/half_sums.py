@@ -30,7 +30,7 @@ def reduce_in_float32(model: onnx.ModelProto) -> int:
     import onnx
 
     graphs = list(graphs_of(model.graph))
-    if not any(_is_to_half(node) for graph in graphs for node in graph.node):
+    if not any(_holds_halves(graph) for graph in graphs):
         return 0
     inferred = onnx.shape_inference.infer_shapes(model)
     types: dict[str, int] = {}
@@ -41,8 +41,11 @@ def reduce_in_float32(model: onnx.ModelProto) -> int:
     return sum(_widen(graph, types) for graph in graphs)
 
 
-def _is_to_half(node: onnx.NodeProto) -> bool:
-    return node.op_type == "Cast" and any(a.name == "to" and a.i in HALVES for a in node.attribute)
+def _holds_halves(graph: onnx.GraphProto) -> bool:
+    """Is there an input, a weight or a cast of half precision, from which all others come?"""
+    casts = (a.i for n in graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to")
+    inputs = (v.type.tensor_type.elem_type for v in graph.input)
+    return any(kind in HALVES for kinds in (inputs, (t.data_type for t in graph.initializer), casts) for kind in kinds)
 
 
 def _widen(graph: onnx.GraphProto, types: Mapping[str, int]) -> int:
