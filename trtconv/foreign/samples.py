@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model, signature
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.foreign.interface import fixed_value, read_interface
 from trtconv.foreign.original import FileOriginal
 from trtconv.foreign.proposal import require_complete, require_shared_sizes
-from trtconv.proof.points import BOUNDARY, SamplePoint, sample_inputs, sample_points
-from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries
+from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.proof.probes.boundaries import probe_boundaries
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 from trtconv.proof.sampling import Samples, run_samples, with_probes
 from trtconv.proof.sizes import Budget, traced_sizes
@@ -95,19 +94,8 @@ def _at_boundaries(file: FilePoints, samples: Samples) -> Samples:
     first = samples.items[0]
     bounds = {s.name: s.value_range for s in file.inputs if s.value_range is not None}
     probes = probe_boundaries(model, first.inputs, lambda m: OnnxRuntimeRunner(m.SerializeToString()), bounds)
-    more = _run_at(file.original, probes, first.point)
+    more = probes.samples(file.original, first.point)
     return with_probes(samples, file.original, more) if more else samples
-
-
-def _run_at(original: FileOriginal, probes: Boundaries, at: SamplePoint) -> list[ReferenceSample]:
-    samples: list[ReferenceSample] = []
-    for feed in probes.feeds:
-        point = replace(at, label=f"boundary-{len(samples) + 1}", values=BOUNDARY)
-        try:
-            samples.append(ReferenceSample(point, feed, original(feed)))
-        except TrtconvError:
-            continue
-    return samples
 
 
 def write_samples(path: Path, file: FilePoints, samples: Samples) -> None:

@@ -51,12 +51,17 @@ class ReferenceInfo:
 
 @dataclass(frozen=True)
 class ReferenceSample:
-    """One point with its inputs, the module's outputs and their noise floors, by name."""
+    """One point with its inputs, the module's outputs and their noise floors, by name.
+
+    `pinned` are bools of an input's shape: the elements that a decision compares as they are (`noise.pinned`). It is
+    not written into the file.
+    """
 
     point: SamplePoint
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
     floors: Mapping[str, NoiseFloor] = field(default_factory=dict)
+    pinned: Mapping[str, Array] = field(default_factory=dict)
 
 
 def write_reference(path: Path, info: ReferenceInfo, samples: list[ReferenceSample]) -> None:

@@ -108,3 +108,20 @@ def test_it_loads_nothing_heavy(folder):
         "assert not {'torch', 'onnx', 'numpy', 'pydantic'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_file_that_another_thread_opens_meanwhile_is_no_error(tmp_path, monkeypatch):
+    """A module's thread (a loader of data) reads on while the list is made."""
+    for name in "abc":
+        (tmp_path / name).write_text("")
+    resolve = conversion_stamp.Path.resolve
+    with FilesRead() as files_read:
+        files_read.paths.update(str(tmp_path / n) for n in "ab")
+
+        def resolved(path):
+            (tmp_path / "c").open().close()
+            return resolve(path)
+
+        monkeypatch.setattr(conversion_stamp.Path, "resolve", resolved)
+        outside = files_read.outside(tmp_path / "folder")
+    assert {str(tmp_path / n) for n in "ab"} <= outside

@@ -51,7 +51,7 @@ class FilesRead:
     def outside(self, folder: Path) -> set[str]:
         """The files that do not lie in a folder."""
         inside = f"{folder.resolve()}/"
-        return {p for p in self.paths if not str(Path(p).resolve()).startswith(inside)}
+        return {p for p in tuple(self.paths) if not str(Path(p).resolve()).startswith(inside)}
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self._on or event != "open":

@@ -7,15 +7,13 @@ from dataclasses import replace
 import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.text.listing import list_first
 from trtconv.export.exporters.attempt import Attempt, ExportTask
-from trtconv.proof.points import BOUNDARY, SamplePoint
+from trtconv.proof.points import BOUNDARY
 from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries
 from trtconv.proof.proving import prove
-from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import with_probes
 
 # A larger graph is not copied for this.
@@ -40,7 +38,8 @@ def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
     probes = probe_boundaries(model, first.inputs, open_graph, bounds)
     if not probes.decisions:
         return job, attempt
-    samples = _run_at(job, probes, first.point)
+    before = sum(s.point.values == BOUNDARY for s in job.samples.items)
+    samples = probes.samples(job.runner, first.point, before)
     notes = (*attempt.candidate.notes, *_missed_in_words(probes, model))
     attempt = replace(attempt, candidate=replace(attempt.candidate, notes=notes))
     if not samples or attempt.verdict is None or attempt.runs is None:
@@ -54,19 +53,6 @@ def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
 def open_graph(model: onnx.ModelProto) -> OnnxRuntimeRunner:
     """Raises TrtconvError when ONNX Runtime cannot run it."""
     return OnnxRuntimeRunner(model.SerializeToString(), rounded=True)
-
-
-def _run_at(job: ExportTask, probes: Boundaries, at: SamplePoint) -> list[ReferenceSample]:
-    """What the module gives there; without those inputs for which it raises."""
-    before = sum(s.point.values == BOUNDARY for s in job.samples.items)
-    samples: list[ReferenceSample] = []
-    for feed in probes.feeds:
-        point = replace(at, label=f"boundary-{before + len(samples) + 1}", values=BOUNDARY)
-        try:
-            samples.append(ReferenceSample(point, feed, job.runner(feed)))
-        except TrtconvError:
-            continue
-    return samples
 
 
 def _missed_in_words(probes: Boundaries, model: onnx.ModelProto) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from trtconv.export.branches.further_values import further_inputs, numbers_in_co
 from trtconv.export.branches.value_exits import Exit, exits_in_words, value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.module.user_code import Frame
+from trtconv.proof.noise.pinned import near_numbers
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.proving import prove
 from trtconv.proof.reference import ReferenceSample
@@ -73,7 +74,8 @@ def _compared_further(
     specs, first = job.request.inputs, job.samples.items[0].point
     random = [job.make(replace(first, seed=first.seed + 1 + i)) for i in range(DRAWN)]
     run = OnnxRuntimeRunner(result.candidate.model, rounded=True)
-    for number, feed in enumerate(further_inputs(specs, random, numbers_in_code(exits, job.runner.module))):
+    numbers = numbers_in_code(exits, job.runner.module)
+    for number, feed in enumerate(further_inputs(specs, random, numbers)):
         if not effort.step():
             break
         point = replace(first, label=f"other-values-{number + 1}", values=BOUNDARY)
@@ -81,7 +83,8 @@ def _compared_further(
             outputs = job.runner(feed)
         except TrtconvError:
             continue
-        sample = ReferenceSample(point, feed, outputs, job.samples.floors_at(point, outputs))
+        pinned = {n: near_numbers(v, numbers) for n, v in feed.items() if v.dtype.kind == "f"}
+        sample = ReferenceSample(point, feed, outputs, job.samples.floors_at(point, outputs), pinned)
         if prove(lambda: run, [sample], job.request.tolerance).equal:
             continue
         measured = with_probes(job.samples, job.runner, [sample])

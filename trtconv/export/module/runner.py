@@ -17,6 +17,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.creation import failed_at
 from trtconv.export.module.noise.ranked import RANKING, stable_sorts
+from trtconv.export.module.noise.threads import FasterThreads
 from trtconv.export.module.noise.twins import (
     INTERPOLATING,
     Resampled,
@@ -61,6 +62,7 @@ class ModuleRunner:
     has_gates = True
     ranks = False
     caches = ShapeCaches()
+    threads = FasterThreads()
     wide = False
 
     def __init__(
@@ -79,6 +81,7 @@ class ModuleRunner:
         self.names: tuple[str, ...] = ()
         self.binding = Binding(())
         self.caches = ShapeCaches(shared=shared_caches(module)) if specs is not None else ShapeCaches()
+        self.threads = FasterThreads()
         if specs is not None:
             self._bind([s.name for s in specs], [s.parameter for s in specs])
 
@@ -93,7 +96,7 @@ class ModuleRunner:
         """Another module run in the same way, or with float64 for float32."""
         other = ModuleRunner(module, None, self.base, output_names=self.output_names, renames=self.renames)
         other.names, other.binding, other.wide, other.ranks = self.names, self.binding, wide, self.ranks
-        other.caches = ShapeCaches(shared=self.caches.shared)
+        other.caches, other.threads = ShapeCaches(shared=self.caches.shared), self.threads
         return other
 
     @property
@@ -154,6 +157,7 @@ class ModuleRunner:
             if self.wide:
                 stack.enter_context(wide_floats())
                 stack.enter_context(self.caches.shared.emptied())
+                stack.enter_context(self.threads.chosen(inputs))
             if self.ranks:
                 stack.enter_context(stable_sorts())
             outputs = self._run(tensors)

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
+from trtconv.proof.noise.pinned import measured_at
 from trtconv.proof.original import Gated, Original, Perturbing, Resampling, Run, Summing
 from trtconv.proof.points import BOUNDARY
 
@@ -110,7 +111,7 @@ def own_errors(
     that is an accident, of a boundary not.
     """
     errors = dict(before or {})
-    for change in _own_changes(original, sample, errors, sorts):
+    for change in _own_changes(measured_at(original, sample), sample, errors, sorts):
         if _adds(change, errors):
             errors = larger(errors, change)
             yield errors

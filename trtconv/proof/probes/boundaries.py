@@ -12,12 +12,16 @@ Where it is computed from many elements, the whole input is scaled until the ope
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model import bodies
+from trtconv.proof.points import BOUNDARY, SamplePoint
 from trtconv.proof.probes.decisions import Decision, find_decisions
+from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 Run = Callable[[Mapping[str, "Array"]], dict[str, "Array"]]
+Feed = dict[str, "Array"]
 Open = Callable[["onnx.ModelProto"], Run]
 
 MOST_DECISIONS = 24
@@ -49,11 +54,29 @@ ON, AWAY = 8 * 2.0**-24, 256 * 2.0**-24
 
 @dataclass(frozen=True)
 class Boundaries:
-    """The inputs made, and how many decisions were probed of how many; `missed` names the others."""
+    """The inputs made, and how many decisions were probed of how many; `missed` names the others.
+
+    `pinned` says of each of the feeds which elements a decision compares as they are, by input.
+    """
 
     feeds: tuple[dict[str, Array], ...]
     decisions: int
     missed: tuple[str, ...]
+    pinned: tuple[dict[str, Array], ...] = ()
+
+    def samples(self, run: Run, at: SamplePoint, before: int = 0) -> list[ReferenceSample]:
+        """What an original gives there, at points like `at` numbered after so many before them.
+
+        Those inputs for which it raises are left out.
+        """
+        samples: list[ReferenceSample] = []
+        feed: Feed
+        pinned: Feed
+        for feed, pinned in zip_longest(self.feeds, self.pinned, fillvalue={}):
+            point = replace(at, label=f"boundary-{before + len(samples) + 1}", values=BOUNDARY)
+            with suppress(TrtconvError):
+                samples.append(ReferenceSample(point, feed, run(feed), pinned=pinned))
+        return samples
 
     def __str__(self) -> str:
         """`decisions probed: 12 of 14`."""
@@ -78,12 +101,12 @@ def probe_boundaries(
         return Boundaries((), len(every), tuple(d.node for d in every))
     try:
         probe = _Probe(model, open_model, decisions, base, dict(bounds or {}))
-        feeds, reached = probe.elementwise(floats)
+        feeds, pinned, reached = probe.elementwise(floats)
         more, crossed = probe.scaled(floats, [d for d in decisions if d not in reached], MOST_POINTS - len(feeds))
     except TrtconvError:
         return Boundaries((), len(every), tuple(d.node for d in every))
     missed = tuple(d.node for d in decisions if d not in reached and d not in crossed)
-    return Boundaries((*feeds, *more), len(every), (*missed, *left))
+    return Boundaries((*feeds, *more), len(every), (*missed, *left), tuple(pinned))
 
 
 def leading_to(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
@@ -136,21 +159,25 @@ class _Probe:
                 levels[decision] = np.asarray(first - other)
         return levels
 
-    def elementwise(self, floats: Sequence[str]) -> tuple[list[dict[str, Array]], set[Decision]]:
-        """One set of inputs in which elements of each input are shared among the decisions that follow them."""
+    def elementwise(self, floats: Sequence[str]) -> tuple[list[Feed], list[Feed], set[Decision]]:
+        """One set of inputs in which elements of each input are shared among the decisions that follow them.
+
+        With it, which of its elements exact decisions compare, and the decisions that have elements at a boundary.
+        """
         import numpy as np
 
         at_base = self._levels(self._base)
-        feed, reached = dict(self._base), set[Decision]()
+        feed, reached, pinned = dict(self._base), set[Decision](), Feed()
         for name in floats:
             following = self._following(name, at_base)
             if not following:
                 continue
-            values = np.array(feed[name])
-            hit = self._of(following)._lead(name, following, values)
+            values, exact = np.array(feed[name]), np.zeros(feed[name].shape, bool)
+            reached |= self._of(following)._lead(name, following, values, exact)
             feed[name] = values
-            reached |= hit
-        return ([feed], reached) if reached else ([], reached)
+            if exact.any():
+                pinned[name] = exact
+        return ([feed], [pinned], reached) if reached else ([], [], reached)
 
     def _following(self, name: str, at_base: Mapping[Decision, Array]) -> list[Decision]:
         """The decisions whose operand's elements follow the elements of an input, one by one in the same order."""
@@ -172,11 +199,14 @@ class _Probe:
                 following.append(decision)
         return following
 
-    def _lead(self, name: str, following: Sequence[Decision], values: Array) -> set[Decision]:
-        """Set the elements of `values` in turn for the decisions; returns those that have elements at a boundary."""
+    def _lead(self, name: str, following: Sequence[Decision], values: Array, exact: Array) -> set[Decision]:
+        """Set the elements of `values` in turn for the decisions; returns those that have elements at a boundary.
+
+        Those of exact decisions are set in `exact`.
+        """
         import numpy as np
 
-        flat = values.reshape(-1)
+        flat, flat_exact = values.reshape(-1), exact.reshape(-1)
         turn = np.arange(flat.size)
         at = np.asarray(LEVELS if name not in self._bounds else np.linspace(*self._bounds[name], len(LEVELS)))
         steps = [self._at_level(name, level) for level in at]
@@ -192,7 +222,7 @@ class _Probe:
             solved = self._halve(name, decision, target, below, above)
             chosen, good = self._written(name, decision, target, solved, turn // len(following) % 3)
             take = mine & crossing & good
-            flat[take] = chosen[take]
+            flat[take], flat_exact[take] = chosen[take], decision.exact
             if take.any():
                 reached.add(decision)
         return reached

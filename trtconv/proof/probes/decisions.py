@@ -7,8 +7,8 @@ the choice of the largest jump where operands are equal; the probe of tied value
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +21,13 @@ LOGICAL = ("Not", "And", "Or", "Xor", "IsNaN", "IsInf")
 # The size of a tensor is not a function of its values.
 BLIND = ("Shape", "Size")
 INTEGERS = frozenset(range(2, 8)) | {12, 13}
-FLOAT, BOOL = 1, 9
+# What gives numbers of its first input, or their magnitudes, to the last digit.
+UNROUNDED = (
+    *("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "GatherElements"),
+    *("GatherND", "Split", "Expand", "Tile", "Concat", "Pad", "Neg", "Abs", "Relu", "Clip", "Max", "Min", "MaxPool"),
+    *("ReduceMax", "ReduceMin", "DepthToSpace", "SpaceToDepth"),
+)
+FLOAT, BOOL, DOUBLE = 1, 9, 11
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,8 @@ class Decision:
     """A node that decides by `operand`, less `other` where there is one; boundaries lie at `offset + k * step`.
 
     A `step` of 0 means that there is one boundary. `other` is a value or empty, `near` says that only the two sides
-    of a boundary are asked for: quantised graphs round x / scale, their originals x * (1 / scale).
+    of a boundary are asked for: quantised graphs round x / scale, their originals x * (1 / scale). `exact` says that
+    nothing was rounded on the way from the inputs and constants to the comparison: it falls alike in every right graph.
     """
 
     node: str
@@ -39,6 +46,7 @@ class Decision:
     offset: float = 0.0
     step: float = 0.0
     near: bool = False
+    exact: bool = False
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -51,13 +59,16 @@ def find_decisions(graph: onnx.GraphProto) -> tuple[Decision, ...]:
     constants = _constants(graph)
     producers = {output: node for node in graph.node for output in node.output}
     feeding = {v.name for v in graph.input if v.type.tensor_type.elem_type == FLOAT} - set(constants)
-    floats = set(feeding)
+    floats, unrounded = set(feeding), {*feeding, *constants, ""}
     decisions: list[Decision] = []
     for node in graph.node:
+        if _keeps_numbers(node) and unrounded.issuperset(_numbers_read(node)):
+            unrounded.update(node.output)
         if node.op_type in BLIND or not any(i in feeding for i in node.input):
             continue
         if any(i in floats for i in node.input):
-            decisions += _decided_by(node, constants, floats, producers)
+            exact = node.op_type != "QuantizeLinear" and unrounded.issuperset(node.input)
+            decisions += (replace(d, exact=exact) for d in _decided_by(node, constants, floats, producers))
         feeding.update(node.output)
         if not _leaves_floats(node):
             floats.update(node.output)
@@ -105,6 +116,19 @@ def _is_truth(name: str, producers: dict[str, onnx.NodeProto]) -> bool:
         node = producers.get(node.input[0])
     source = producers.get(node.input[0]) if node is not None and node.op_type == "Cast" else None
     return source is not None and source.op_type in (*COMPARING, *LOGICAL)
+
+
+def _keeps_numbers(node: onnx.NodeProto) -> bool:
+    if node.op_type == "Cast":
+        return _attribute(node, "to") in (FLOAT, DOUBLE)
+    return node.op_type in (*UNROUNDED, *BLIND)
+
+
+def _numbers_read(node: onnx.NodeProto) -> Sequence[str]:
+    """The inputs whose numbers the outputs hold; the other ones are shapes and indices."""
+    if node.op_type in BLIND:
+        return ()
+    return tuple(node.input) if node.op_type in ("Clip", "Concat", "Max", "Min") else (node.input[0],)
 
 
 def _leaves_floats(node: onnx.NodeProto) -> bool:

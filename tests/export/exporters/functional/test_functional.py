@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.onnx._internal.exporter._registration import ONNXRegistry
 
-from trtconv.export.exporters.functional import rewritten_by_node
+from trtconv.export.exporters.functional import program, rewritten_by_node
 from trtconv.export.exporters.functional.forms import UnknownFormError
 from trtconv.export.exporters.functional.program import functional_program
 
@@ -84,6 +84,12 @@ def expanded(self, x):
     return x.mean(1, keepdim=True).expand_as(x) * x.mean((2, 3), keepdim=True).expand_as(x)
 
 
+def views_as_others(self, x):
+    y = self.conv(x)
+    table = y.mean(1).flatten(1)
+    return y.view_as(y) + x, table.view_as(x[:, 0]) * 2, table.reshape_as(y.mean(1)) + 1
+
+
 def resized(self, x):
     return nn.functional.interpolate(x, size=(8, 8), mode="bicubic", antialias=True)
 
@@ -150,6 +156,7 @@ KNOWN = (
     pools,
     types,
     expanded,
+    views_as_others,
     promoted,
 )
 
@@ -195,6 +202,13 @@ def view_of_what_is_written(self, x):
 def written_through_dropout(self, x):
     y = self.conv(x)
     z = nn.functional.dropout(y, 0.5, False)
+    z.relu_()
+    return y * 2 + z
+
+
+def written_through_a_view(self, x):
+    y = self.conv(x)
+    z = y.view_as(y)
     z.relu_()
     return y * 2 + z
 
@@ -257,6 +271,8 @@ def part_of_itself(self, x):
     return y * 2
 
 
+# With dropout in evaluation torch's own file is wrong, which the proof finds.
+SHARING = (written_through_a_view, written_through_dropout)
 ALIASED = (
     view_of_what_is_written,
     written_part,
@@ -267,14 +283,13 @@ ALIASED = (
 )
 
 
-@pytest.mark.parametrize("function", [*ALIASED, part_of_itself, written_through_dropout, of_another_type])
+@pytest.mark.parametrize("function", [*ALIASED, *SHARING, part_of_itself, of_another_type])
 def test_what_may_share_memory_is_left_to_torch(function, registry):
     with pytest.raises(UnknownFormError):
         functional_program(exported(module_of(function), image(2, 4, 6, 5)), registry)
 
 
-# With dropout in evaluation torch's own file is wrong, which the proof finds.
-@pytest.mark.parametrize("function", [*ALIASED, written_and_returned, written_through_contiguous])
+@pytest.mark.parametrize("function", [*ALIASED, *SHARING[:1], written_and_returned, written_through_contiguous])
 def test_a_file_of_writes_is_right(function, tmp_path):
     module, path = module_of(function), tmp_path / "model.onnx"
     with rewritten_by_node():
@@ -290,3 +305,34 @@ def test_a_program_is_not_changed(registry):
     before = str(program.graph)
     functional_program(program, registry)
     assert str(program.graph) == before
+
+
+# The parts of a usual network in evaluation: dropout of each kind, a bottleneck, a head.
+REGULARISED = """
+class Regularised(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(True), nn.Dropout2d(0.1))
+        self.norm, self.head = nn.LayerNorm(8), nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Dropout(0.5))
+
+    def forward(self, x):
+        y = self.norm(self.body(x).flatten(2).transpose(1, 2))
+        return self.head(F.alpha_dropout(y, 0.3, self.training)) + F.dropout(y, 0.1, False)
+"""
+
+
+def test_a_usual_network_does_not_run_through_torchs_tracers_again(write_module, export, monkeypatch):
+    """Each takes as long as torch.export itself; whatever trtconv puts into a program has to have a form."""
+    prepared, refused = program._prepared, []
+
+    def counted(*args):
+        try:
+            return prepared(*args)
+        except Exception as error:
+            refused.append(error)
+            raise
+
+    monkeypatch.setattr(program, "_prepared", counted)
+    write_module(REGULARISED)
+    export("net.py:Regularised", ["x:float32[N,3,H,H]"], "N=1:2:4 H=8:16:32")
+    assert refused == []

@@ -114,6 +114,18 @@ def _expand_as(node: Any) -> None:
     become(node, torch.ops.aten.expand.default, arguments["self"], sizes)
 
 
+def _viewed_as(node: Any) -> None:
+    """A view by another tensor's sizes; of a tensor as itself (an eval dropout) what goes in comes out."""
+    import torch
+
+    tensor, other = (arguments_of(node)[name] for name in ("self", "other"))
+    if tensor is other:
+        _copy(node)
+        return
+    sizes = [size_of(other, axis) for axis in range(len(other.meta["val"].shape))]
+    become(node, torch.ops.aten.reshape.default, tensor, sizes)
+
+
 def _chunk(node: Any) -> None:
     import torch
 
@@ -225,6 +237,8 @@ def _grids(node: Any) -> None:
 FORMS: dict[str, Form] = {
     "aten.dropout.default": _identity,
     "aten.feature_dropout.default": _identity,
+    "aten.alpha_dropout.default": _identity,
+    "aten.feature_alpha_dropout.default": _identity,
     "aten.contiguous.default": _identity,
     "aten.to.dtype": _conversion,
     "aten.to.dtype_layout": _conversion,
@@ -241,6 +255,8 @@ FORMS: dict[str, Form] = {
     "aten.meshgrid.indexing": _grids,
     "aten.flatten.using_ints": _flatten,
     "aten.expand_as.default": _expand_as,
+    "aten.view_as.default": _viewed_as,
+    "aten.reshape_as.default": _viewed_as,
     "aten.chunk.default": _chunk,
     "aten.batch_norm.default": _batch_norm,
     "aten.adaptive_avg_pool1d.default": _pooled_to_one,
