@@ -94,6 +94,7 @@ class Way:
     symbolic: bool = False
     generalises: bool = False
     splits: bool = False
+    scripts: bool = False
     cut: Cut | None = None
     as_in_a_run: bool = False
     as_exported: bool = False
@@ -102,6 +103,7 @@ class Way:
         parts = [self.exporter]
         parts += ["with symbolic int, min and max"] if self.symbolic else []
         parts += ["at several sizes, generalised"] if self.generalises else []
+        parts += ["with its loops scripted"] if self.scripts else []
         parts += ["for each side of a branch"] if self.splits else []
         parts += [f"at {self.cut.dim}={self.cut.last}"] if self.cut else []
         parts += ["with the path of a plain run"] if self.as_in_a_run else []
@@ -111,7 +113,7 @@ class Way:
     @property
     def folder(self) -> str:
         """The folder name for its files."""
-        flags = (self.symbolic, self.generalises, self.splits, self.as_in_a_run, self.as_exported)
+        flags = (self.symbolic, self.generalises, self.splits, self.scripts, self.as_in_a_run, self.as_exported)
         return "-".join([self.exporter, *(str(int(f)) for f in flags), self.cut.dim if self.cut else ""])
 
 

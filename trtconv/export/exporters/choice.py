@@ -19,6 +19,7 @@ from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_differences, spread_infinities
 from trtconv.export.exporters.own_noise import allow_for_rounding
+from trtconv.export.exporters.scripted import export_scripted
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
@@ -34,7 +35,8 @@ from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import Samples, with_probes
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
-# numbers were replaced; an If, which TensorRT does not always build, and generalising, which traces often, come last.
+# numbers were replaced; an If, which TensorRT does not always build, generalising, which traces often, and a Loop,
+# which takes its steps one by one, come last.
 WAYS = (
     Way("dynamo", export_dynamo),
     Way("dynamo", export_dynamo, symbolic=True),
@@ -42,6 +44,7 @@ WAYS = (
     Way("torchscript", export_torchscript, symbolic=True),
     Way("dynamo", export_dynamo, symbolic=True, splits=True),
     Way("torchscript", export_torchscript, generalises=True),
+    Way("torchscript", export_scripted, scripts=True),
 )
 
 # Paths by size of which the reference keeps a sample.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,8 +19,13 @@ DEFAULT_OPSET = 17
 NEWEST_OPSET = 20
 
 
-def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
-    """Export to `output`, at a newer opset than the default where an operator needs one. Raises what torch raises."""
+def export_torchscript(
+    trace: Trace, output: Path, opset: int | None, amend: Callable[[Path], None] | None = None
+) -> ExportCandidate:
+    """Export to `output`, at a newer opset than the default where an operator needs one. Raises what torch raises.
+
+    `amend` rewrites the file as the exporter wrote it.
+    """
     started = time.monotonic()
     chosen = min(opset or DEFAULT_OPSET, NEWEST_OPSET)
     try:
@@ -29,6 +35,8 @@ def export_torchscript(trace: Trace, output: Path, opset: int | None) -> ExportC
             raise
         chosen = SINCE
         _record(trace, output, chosen)
+    if amend is not None:
+        amend(output)
     finish(output, trace, _origins(output, trace))
     return ExportCandidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
 

@@ -205,7 +205,8 @@ def _watching(
     growth = most / max(1, sum(a.nbytes for a in request.samples[0].inputs.values()))
     budget = MOST_BYTES_HELD / max(1.0, growth) / len(request.samples)
     chosen: list[str] = []
-    for name in sorted(inner, key=lambda n: first[n].nbytes):
+    # ONNX Runtime gives a sequence out as a list.
+    for name in sorted((n for n in inner if hasattr(first[n], "nbytes")), key=lambda n: first[n].nbytes):
         budget -= first[name].nbytes
         if budget < 0:
             break

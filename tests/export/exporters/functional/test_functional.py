@@ -90,6 +90,17 @@ def views_as_others(self, x):
     return y.view_as(y) + x, table.view_as(x[:, 0]) * 2, table.reshape_as(y.mean(1)) + 1
 
 
+def transposed_convolutions(self, x):
+    y = nn.functional.conv_transpose2d(x, self.conv.weight, self.conv.bias, stride=2, padding=1, output_padding=1)
+    z = nn.functional.conv_transpose2d(x, self.conv.weight[:, :2], stride=(1, 2), dilation=(2, 1), groups=2)
+    rows = nn.functional.conv_transpose1d(x.mean(3), self.conv.weight[..., 0], stride=3)
+    return y, z, rows, nn.functional.conv_transpose3d(x.unsqueeze(2), self.conv.weight.unsqueeze(2), padding=(0, 1, 1))
+
+
+def parts_and_reversed_axes(self, x):
+    return self.conv(x).narrow(1, 1, 2) * x.narrow(-1, 2, 3).mean(), x.mean((0, 1)).T + 1, x.mean((1, 2, 3)).T * 2
+
+
 def resized(self, x):
     return nn.functional.interpolate(x, size=(8, 8), mode="bicubic", antialias=True)
 
@@ -141,7 +152,15 @@ def part_that_is_read_before_the_next_write(self, x):
     return y * total
 
 
+def written_part(self, x):
+    y = self.conv(x)
+    part = y.narrow(1, 0, 2)
+    part.mul_(3)
+    return y + part.mean(1, keepdim=True)
+
+
 KNOWN = (
+    written_part,
     written_parts,
     part_that_is_read_before_the_next_write,
     indices_of_what_holds,
@@ -157,6 +176,8 @@ KNOWN = (
     types,
     expanded,
     views_as_others,
+    transposed_convolutions,
+    parts_and_reversed_axes,
     promoted,
 )
 
@@ -220,13 +241,6 @@ def written_through_contiguous(self, x):
     return y * z
 
 
-def written_part(self, x):
-    y = self.conv(x)
-    part = y.narrow(1, 0, 2)
-    part.mul_(3)
-    return y + part.mean(1, keepdim=True)
-
-
 def of_another_type(self, x):
     y = self.conv(x)
     y += x.double()
@@ -275,7 +289,6 @@ def part_of_itself(self, x):
 SHARING = (written_through_a_view, written_through_dropout)
 ALIASED = (
     view_of_what_is_written,
-    written_part,
     part_that_is_read_later,
     view_of_a_part_that_is_read_later,
     part_that_is_written_again,

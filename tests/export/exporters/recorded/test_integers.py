@@ -1,5 +1,8 @@
 """Whole numbers of every sign and width in a recorded file, traced and scripted."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -98,3 +101,13 @@ def test_what_has_no_axes_is_compared_in_the_type_of_what_has(dtype, longest, di
     wrapped = torch.tensor(longest).to(dtype).item()
     x = torch.tensor([ends.min, ends.max, 0, 7, wrapped], dtype=dtype)
     assert not differing(beside_a_longest, x, torch.tensor([longest, longest - 5]))
+
+
+def test_the_first_export_of_a_process_has_the_forms_of_its_opset():
+    """torch registers those above opset 10 in its first export: until then `cumsum` has none."""
+    code = (
+        "from trtconv.export.exporters.recorded.values import plain_form;"
+        "print(plain_form('cumsum', 17).__module__, plain_form('bitwise_and', 20).__module__)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [name[-2:] for name in run.stdout.split()] == ["11", "18"]

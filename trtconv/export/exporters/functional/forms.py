@@ -190,6 +190,39 @@ def _renamed(packet: str, variant: str) -> Form:
     return form
 
 
+def _transposed_convolution(axes: int) -> Form:
+    """`conv_transpose`: one of the uses of `convolution`."""
+
+    def form(node: Any) -> None:
+        import torch
+
+        arguments = arguments_of(node)
+        names = ("stride", "padding", "dilation", "output_padding")
+        steps = {n: [*arguments[n]] * (axes if len(arguments[n]) == 1 else 1) for n in names}
+        tensors = (arguments["input"], arguments["weight"], arguments["bias"])
+        order = (steps["stride"], steps["padding"], steps["dilation"], True, steps["output_padding"])
+        become(node, torch.ops.aten.convolution.default, *tensors, *order, arguments["groups"])
+
+    return form
+
+
+def _narrow(node: Any) -> None:
+    import torch
+
+    arguments = arguments_of(node)
+    start, length = arguments["start"], arguments["length"]
+    if not isinstance(start, int) or start < 0 or not isinstance(length, int):
+        raise UnknownFormError("a part whose bounds move")
+    become(node, torch.ops.aten.slice.Tensor, arguments["self"], arguments["dim"], start, start + length)
+
+
+def _reversed_axes(node: Any) -> None:
+    import torch
+
+    rank = node.args[0].meta["val"].dim()
+    become(node, torch.ops.aten.permute.default, node.args[0], list(range(rank))[::-1])
+
+
 def _square(node: Any) -> None:
     import torch
 
@@ -258,6 +291,11 @@ FORMS: dict[str, Form] = {
     "aten.view_as.default": _viewed_as,
     "aten.reshape_as.default": _viewed_as,
     "aten.chunk.default": _chunk,
+    "aten.narrow.default": _narrow,
+    "aten.numpy_T.default": _reversed_axes,
+    "aten.conv_transpose1d.default": _transposed_convolution(1),
+    "aten.conv_transpose2d.input": _transposed_convolution(2),
+    "aten.conv_transpose3d.input": _transposed_convolution(3),
     "aten.batch_norm.default": _batch_norm,
     "aten.adaptive_avg_pool1d.default": _pooled_to_one,
     "aten.adaptive_avg_pool2d.default": _pooled_to_one,

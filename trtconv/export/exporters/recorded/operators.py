@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.export.exporters.recorded import bits, floats, indices, integers, narrow, pointwise
+from trtconv.export.exporters.recorded import bits, floats, indices, integers, narrow, pointwise, values
 
 Form = Callable[..., Any]
 HYPERBOLIC = ("sinh", "cosh", "asinh", "acosh", "atanh")
@@ -34,6 +34,7 @@ def _missing(opset: int) -> dict[str, Form]:
     """Operators that have a form from opset 9 on and that this exporter does not know."""
     from torch.onnx._internal.torchscript_exporter.registration import registry
 
+    values.load_plain_forms()
     forms: dict[str, Form] = {n: _written_as(n.capitalize()) for n in HYPERBOLIC}
     forms |= dict.fromkeys(MATRIX_TRANSPOSES, _transposed_last)
     return {name: form for name, form in forms.items() if not registry.is_registered_op(f"aten::{name}", opset)}

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
+
+
+@cache
+def load_plain_forms() -> None:
+    """Let torch register its forms of all opsets, as it does in its first export alone.
+
+    Before that an operator has the form of opset 9: `cumsum` none.
+    """
+    from torch.onnx._internal import torchscript_exporter
+
+    for module in pkgutil.iter_modules(torchscript_exporter.__path__, f"{torchscript_exporter.__name__}."):
+        if ".symbolic_opset" in module.name:
+            import_module(module.name)
 
 
 def plain_form(name: str, opset: int) -> Callable[..., Any]:
     """Torch's own form of an operator at an opset."""
     from torch.onnx._internal.torchscript_exporter.registration import registry
 
+    load_plain_forms()
     group = registry.get_function_group(f"aten::{name}")
     form: Callable[..., Any] | None = group.get(opset) if group is not None else None
     if form is None:

@@ -1,0 +1,19 @@
+"""The exporter that records one run of the module, in which the parts that loop are scripts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from trtconv.export.exporters.scripted.parts import with_scripts
+from trtconv.export.exporters.scripted.sequences import stack_sequences
+from trtconv.export.exporters.torchscript import export_torchscript
+from trtconv.export.exporters.trace import ExportCandidate, Trace
+
+
+def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
+    """Export to `output` with ONNX's Loop for Python's `for` and `while`.
+
+    Raises UnsupportedError where no part loops over what may be a size, and what torch raises.
+    """
+    return export_torchscript(replace(trace, flat=with_scripts(trace.flat)), output, opset, stack_sequences)

@@ -1,0 +1,129 @@
+"""The parts of a module that loop over what may move with a size, as scripts."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import UnsupportedError
+from trtconv.export.exporters.scripted.cells import plain_cell
+from trtconv.export.module.scripted_module import callable_module
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Change = Callable[["nn.Module"], "nn.Module"]
+
+# `for layer in self.layers`, `for i in range(self.steps)`: as often at every size.
+FIXED = frozenset(("self", "range", "enumerate", "zip", "len", "reversed", "list", "tuple"))
+
+
+def with_scripts(flat: Any) -> Any:
+    """A copy of the flat module in which each part that loops is a script of it, with the same weights.
+
+    Raises UnsupportedError where no part does, or torch.jit.script takes one of them not.
+    """
+    module = flat.module
+    scripted = callable_module(_script(module)) if loops(module) else replaced(module, _scripted)
+    if scripted is module:
+        raise UnsupportedError("no part of the module has a loop over what may be a size")
+    other = copy.copy(flat)
+    other._modules = {**flat._modules, "module": scripted}
+    return other
+
+
+def loops(part: nn.Module) -> bool:
+    """True for a part in whose methods a loop runs over more than its own attributes."""
+    kind: Any = type(part)
+    return _class_loops(kind)
+
+
+@cache
+def _class_loops(kind: Any) -> bool:
+    # What packages loop over (the layers of an nn.Sequential) is theirs, and exporters know it.
+    if kind.__module__.split(".")[0] == "torch":
+        return False
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    return any(not _names(loop) <= FIXED for loop in _loops(tree))
+
+
+def _loops(tree: ast.AST) -> Iterator[ast.expr]:
+    """What each loop runs over, or goes on for."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.For, ast.comprehension)):
+            yield node.iter
+        elif isinstance(node, ast.While):
+            yield node.test
+
+
+def _names(expression: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
+
+
+def _scripted(part: nn.Module) -> nn.Module:
+    return _script(part) if loops(part) else part
+
+
+def _script(part: nn.Module) -> nn.Module:
+    import torch
+
+    try:
+        script: nn.Module = torch.jit.script(replaced(part, plain_cell))
+    except Exception as error:  # the compiler of scripts raises types of many kinds
+        text = str(error).strip().splitlines()
+        raise UnsupportedError(f"{type(part).__name__} is no script: {text[0] if text else error!r}") from error
+    for nested in script.modules():
+        if hasattr(nested, "graph"):
+            _select_rows(nested.graph)
+    return script
+
+
+def _select_rows(graph: Any) -> None:
+    """`for row in x.unbind(1)` as a loop over numbers: a list of rows is a sequence in the file."""
+    for node in graph.findAllNodes("aten::unbind"):
+        tensor, axis = node.inputs()
+        uses = [use.user for use in node.output().uses()]
+        if any(use.kind() not in ("aten::__getitem__", "aten::len") for use in uses):
+            continue
+        for use in uses:
+            inputs = [tensor, axis] if use.kind() == "aten::len" else [tensor, axis, list(use.inputs())[1]]
+            row = graph.create("aten::size" if use.kind() == "aten::len" else "aten::select", inputs, 1)
+            row.insertBefore(use)
+            row.output().setType(use.output().type())
+            use.output().replaceAllUsesWith(row.output())
+            use.destroy()
+        node.destroy()
+
+
+def replaced(module: nn.Module, change: Change) -> nn.Module:
+    """The module with parts changed, as copies that share all else; itself where nothing changes.
+
+    What `change` has replaced is not looked into.
+    """
+    results: dict[int, nn.Module] = {}
+
+    def visit(part: nn.Module) -> nn.Module:
+        if id(part) not in results:
+            results[id(part)] = changed(part)
+        return results[id(part)]
+
+    def changed(part: nn.Module) -> nn.Module:
+        new = change(part)
+        if new is not part:
+            return new
+        children = {name: child if child is None else visit(child) for name, child in part._modules.items()}
+        if all(child is part._modules[name] for name, child in children.items()):
+            return part
+        other = copy.copy(part)
+        other._modules = children
+        return other
+
+    return visit(module)

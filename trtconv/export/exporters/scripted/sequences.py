@@ -1,0 +1,237 @@
+"""Lists that a loop fills, as scan outputs: TensorRT has no sequences.
+
+`ys.append(y)` is a SequenceInsert in the body of a Loop, and `torch.stack(ys, 1)` a ConcatFromSequence behind it. A
+scan output of the Loop holds the same rows: [steps, ...].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import graphs_of, replace_nodes, values_read, walk_nodes
+from trtconv.core.model.file import load_model
+
+if TYPE_CHECKING:
+    import onnx
+
+# What a whole module that is a script is called in the module around it.
+SCRIPT = "module.script."
+OWN = "module."
+
+
+@dataclass(frozen=True)
+class FilledList:
+    """A list that a Loop fills by one element a step: its place among the states, and the nodes that know it."""
+
+    loop: onnx.NodeProto
+    index: int
+    start: onnx.NodeProto
+    insert: onnx.NodeProto
+    joins: tuple[onnx.NodeProto, ...]
+
+    @property
+    def body(self) -> onnx.GraphProto:
+        """The body of the Loop."""
+        return next(a.g for a in self.loop.attribute if a.name == "body")
+
+
+def stack_sequences(path: Path) -> None:
+    """Rewrite a file in place: lists as scan outputs, counts of steps in whole numbers, weights under their names.
+
+    A list stays where its elements may differ in shape, or their rank is not known.
+    """
+    import onnx
+
+    model = load_model(path)
+    for node in walk_nodes(model.graph.node):
+        node.input[:] = [_own_name(n) for n in node.input]
+    for weight in model.graph.initializer:
+        weight.name = _own_name(weight.name)
+    for graph in graphs_of(model.graph):
+        _count_in_whole_numbers(graph)
+    while True:
+        before = model.SerializeToString()
+        filled = next((f for g in graphs_of(model.graph) for f in _filled_lists(g)), None)
+        if filled is None:
+            break
+        graph = next(g for g in graphs_of(model.graph) if any(n is filled.loop or n == filled.loop for n in g.node))
+        stacked = _become_scan_output(filled)
+        rank = _rank_of(model, graph, stacked)
+        if rank is None:
+            model = onnx.ModelProto.FromString(before)
+            break
+        _join(graph, filled, stacked, rank)
+    onnx.save(model, str(path))
+
+
+def _own_name(name: str) -> str:
+    return OWN + name.removeprefix(SCRIPT) if name.startswith(SCRIPT) else name
+
+
+def _filled_lists(graph: onnx.GraphProto) -> Iterator[FilledList]:
+    makers = {o: n for n in graph.node for o in n.output}
+    for loop in graph.node:
+        if loop.op_type != "Loop":
+            continue
+        body = next(a.g for a in loop.attribute if a.name == "body")
+        for index, state in enumerate(loop.input[2:]):
+            start = makers.get(state)
+            if start is None or start.op_type not in ("SequenceEmpty", "SequenceConstruct"):
+                continue
+            insert = _only_insert(body, index)
+            joins = tuple(n for n in graph.node if loop.output[index] in values_read(n))
+            own = [n for n in graph.node if state in values_read(n)] == [loop]
+            if insert is not None and own and joins and all(_stacks(n, body, insert) for n in joins):
+                yield FilledList(loop, index, start, insert, joins)
+
+
+def _only_insert(body: onnx.GraphProto, index: int) -> onnx.NodeProto | None:
+    """The node that puts one element at the end of a list in each step, where nothing else knows the list."""
+    before, after = body.input[2 + index].name, body.output[1 + index].name
+    readers = [n for n in body.node if before in values_read(n)]
+    if len(readers) != 1 or readers[0].op_type != "SequenceInsert" or list(readers[0].output) != [after]:
+        return None
+    behind = any(after in values_read(n) for n in body.node) or [o.name for o in body.output].count(after) > 1
+    return None if behind or len([i for i in readers[0].input if i]) != 2 else readers[0]
+
+
+def _stacks(join: onnx.NodeProto, body: onnx.GraphProto, insert: onnx.NodeProto) -> bool:
+    """True where elements become rows of an axis of their own: by `stack`, or by `cat` of elements of one row."""
+    if join.op_type != "ConcatFromSequence":
+        return False
+    return bool(_attribute(join, "new_axis")) or _unsqueezed(body, insert.input[1]) == _attribute(join, "axis")
+
+
+def _unsqueezed(graph: onnx.GraphProto, name: str) -> int | None:
+    """The one axis that a value was given, where it was."""
+    from onnx import numpy_helper
+
+    constants = {n.output[0]: n.attribute[0].t for n in graph.node if n.op_type == "Constant" and n.attribute}
+    node = next((n for n in graph.node if name in n.output), None)
+    if node is None or node.op_type != "Unsqueeze" or node.input[1] not in constants:
+        return None
+    axes = numpy_helper.to_array(constants[node.input[1]]).reshape(-1)
+    return int(axes[0]) if len(axes) == 1 else None
+
+
+def _become_scan_output(filled: FilledList) -> str:
+    """Take the list from the states of the Loop; its elements are a scan output, the last of the outputs."""
+    import onnx
+
+    body, loop, index = filled.body, filled.loop, filled.index
+    element = f"{filled.insert.output[0]}_element"
+    stacked = f"{loop.output[index]}_stacked"
+    nodes = [n for n in body.node if n != filled.insert]
+    replace_nodes(body, [*nodes, onnx.helper.make_node("Identity", [filled.insert.input[1]], [element], f"{element}/")])
+    del body.input[2 + index]
+    del body.output[1 + index]
+    body.output.add().name = element
+    del loop.input[2 + index]
+    del loop.output[index]
+    loop.output.append(stacked)
+    return stacked
+
+
+def _rank_of(model: onnx.ModelProto, graph: onnx.GraphProto, name: str) -> int | None:
+    """The rank of a value of the main graph, where it can be inferred."""
+    import onnx
+
+    if graph is not model.graph and graph != model.graph:
+        return None
+    part = onnx.ModelProto()
+    part.CopyFrom(model)
+    kept = [n for n in part.graph.node if n.op_type != "ConcatFromSequence"]
+    replace_nodes(part.graph, kept)
+    try:
+        inferred = onnx.shape_inference.infer_shapes(part, data_prop=True)
+    except Exception:  # noqa: BLE001 - onnx raises errors of many kinds; the list stays then
+        return None
+    value = next((v for v in inferred.graph.value_info if v.name == name), None)
+    if value is None or not value.type.tensor_type.HasField("shape"):
+        return None
+    return len(value.type.tensor_type.shape.dim)
+
+
+def _join(graph: onnx.GraphProto, filled: FilledList, stacked: str, rank: int) -> None:
+    """In place of each join: the first elements, the rows of the scan output behind them, their axis in its place."""
+    import numpy as np
+    import onnx
+
+    def constant(name: str, axis: int) -> onnx.NodeProto:
+        value = onnx.numpy_helper.from_array(np.array([axis], np.int64), name)
+        return onnx.helper.make_node("Constant", [], [name], name, value=value)
+
+    nodes: list[onnx.NodeProto] = []
+    for node in graph.node:
+        if node not in filled.joins:
+            nodes.append(node)
+            continue
+        new, name = bool(_attribute(node, "new_axis")), node.output[0]
+        # An element of `cat` has the axis already, with one row.
+        axis = _attribute(node, "axis") % (rank if new else rank - 1)
+        rows, zero = [], f"{name}_first"
+        nodes.append(constant(zero, 0))
+        for position, element in enumerate(filled.start.input):
+            rows.append(f"{name}_row_{position}")
+            nodes.append(onnx.helper.make_node("Unsqueeze", [element, zero], [rows[-1]], rows[-1]))
+        whole = f"{name}_rows" if rows else stacked
+        if rows:
+            nodes.append(onnx.helper.make_node("Concat", [*rows, stacked], [whole], whole, axis=0))
+        if not new:
+            nodes.append(constant(f"{name}_axis", axis + 1))
+            squeezed = f"{name}_squeezed"
+            nodes.append(onnx.helper.make_node("Squeeze", [whole, f"{name}_axis"], [squeezed], squeezed))
+            whole = squeezed
+        count = rank if new else rank - 1
+        order = [*range(1, axis + 1), 0, *range(axis + 1, count)]
+        nodes.append(onnx.helper.make_node("Transpose", [whole], [name], node.name, perm=order))
+        nodes[-1].doc_string = node.doc_string
+    replace_nodes(graph, [n for n in nodes if n != filled.start])
+
+
+def _count_in_whole_numbers(graph: onnx.GraphProto) -> None:
+    """ceil(float(n) / step), by which a script counts the steps of a range, as (n + step - 1) / step."""
+    import numpy as np
+    import onnx
+
+    makers = {o: n for n in graph.node for o in n.output}
+    constants = {
+        n.output[0]: onnx.numpy_helper.to_array(n.attribute[0].t)
+        for n in graph.node
+        if n.op_type == "Constant" and n.attribute and n.attribute[0].HasField("t")
+    }
+
+    def chain(node: onnx.NodeProto, operators: Sequence[str]) -> list[onnx.NodeProto] | None:
+        """The nodes that lead to a node by their first inputs, where they are these operators."""
+        links = [node]
+        for operator in operators:
+            before = makers.get(links[-1].input[0])
+            if before is None or before.op_type != operator:
+                return None
+            links.append(before)
+        return links
+
+    nodes: list[onnx.NodeProto] = []
+    for node in graph.node:
+        links = chain(node, ("Ceil", "Div", "Cast")) if node.op_type == "Cast" else None
+        step = constants.get(links[2].input[1]) if links else None
+        if links is None or step is None or step.size != 1 or step != np.round(step) or step < 1:
+            nodes.append(node)
+            continue
+        count, name = links[3].input[0], node.output[0]
+        if step == 1:
+            nodes.append(onnx.helper.make_node("Identity", [count], [name], node.name))
+            continue
+        for suffix, number in (("more", int(step) - 1), ("step", int(step))):
+            value = onnx.numpy_helper.from_array(np.array(number, np.int64), f"{name}_{suffix}")
+            nodes.append(onnx.helper.make_node("Constant", [], [value.name], value.name, value=value))
+        nodes.append(onnx.helper.make_node("Add", [count, f"{name}_more"], [f"{name}_sum"], f"{name}_sum"))
+        nodes.append(onnx.helper.make_node("Div", [f"{name}_sum", f"{name}_step"], [name], node.name))
+    replace_nodes(graph, nodes)
+
+
+def _attribute(node: onnx.NodeProto, name: str) -> int:
+    return next((int(a.i) for a in node.attribute if a.name == name), 0)
