@@ -34,7 +34,7 @@ from trtconv.export.module.user_code import (
 from trtconv.export.recurrent import onnx_form
 from trtconv.export.sizes.exact_sizes import inexact_sizes
 from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
-from trtconv.export.symbolic import whole_extremes
+from trtconv.export.symbolic import size_roots, whole_extremes
 from trtconv.export.symbolic.rounded_sizes import multiples_as_such
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def to_onnx(
             verbose=False,
             input_names=[s.name for s in trace.specs],
             output_names=list(trace.outputs),
-            custom_translation_table={**onnx_form.translations(), **whole_extremes.translations()},
+            custom_translation_table=translations(),
         )
     assert onnx_program is not None
     widen_exactly(constants)
@@ -248,6 +248,11 @@ def to_onnx(
         # An input that is an output as it is has been given another name.
         value.name = spec.name
     return onnx_program.model, decomposed
+
+
+def translations() -> dict[Any, Callable[..., Any]]:
+    """By operator, trtconv's forms of what torch.onnx has none of, or another one."""
+    return {**onnx_form.translations(), **whole_extremes.translations(), **size_roots.translations()}
 
 
 def _python_floors(model: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""`int`, `float`, `min`, `max`, `len` and `math` that keep a size symbolic, put into the user's modules while tracing.
+"""`int`, `float`, `min`, `max`, `len`, `math` and `numpy` that keep sizes, put into the user's modules while tracing.
 
 `int(x.shape[2] * 1.5)` with Python's own int ends in a number: the size at which the module happened to be traced.
 """
@@ -14,8 +14,11 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+import numpy as np
+
 from trtconv.export.module.user_code import Frame, is_library, is_machinery
 from trtconv.export.sizes.comparisons import require_divisor
+from trtconv.export.symbolic.numpy_numbers import symbolic_numpy
 from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
 
 if TYPE_CHECKING:
@@ -177,6 +180,7 @@ def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = Non
     """For the time of the block the modules of the user's code see the replacements as globals."""
     spaces = user_namespaces(module)
     new, shim = replacements(choices), _symbolic_math()
+    shims = {id(math): shim, id(np): symbolic_numpy(shim, new, _stays)}
     undo: list[tuple[dict[str, Any], str, Any]] = []
     try:
         for space in spaces:
@@ -185,9 +189,9 @@ def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = Non
                     undo.append((space, name, None))
                     space[name] = value
             for name, value in list(space.items()):
-                if value is math:
-                    undo.append((space, name, math))
-                    space[name] = shim
+                if id(value) in shims:
+                    undo.append((space, name, value))
+                    space[name] = shims[id(value)]
                 elif (imported := _changed_function(value, shim)) is not None:
                     undo.append((space, name, value))
                     space[name] = imported

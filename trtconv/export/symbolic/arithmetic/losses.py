@@ -1,0 +1,51 @@
+"""Losses that torch.onnx writes otherwise than torch computes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def cross_entropy(
+    func: Any,
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Probabilities as the target; and smoothed labels: (1 - e) nll + e / C sum_c -log p_c.
+
+    Logits are [N, C, ...] or [C], classes [N, ...] or one.
+
+    ONNX's SoftmaxCrossEntropyLoss has neither. ATen, LossNLL.cpp, `cross_entropy_loss_label_smoothing` and
+    `cross_entropy_loss_prob_target`: the mean is over the weights of the classes that are meant.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    probabilities = target.is_floating_point()
+    if not (label_smoothing or probabilities) or size_average is not None or reduce is not None:
+        return NotImplemented
+    axis = 1 if input.dim() > 1 else 0
+    classes = input.shape[axis]
+    logarithms = F.log_softmax(input, axis)
+    shape = [1] * axis + [-1] + [1] * (input.dim() - axis - 1)
+    weighted = logarithms if weight is None else logarithms * weight.reshape(shape)
+    if probabilities:
+        meant = target * (1.0 - label_smoothing) + label_smoothing / classes if label_smoothing else target
+        loss = -(weighted * meant).sum(axis)
+        return loss.sum() if reduction == "sum" else loss.mean() if reduction == "mean" else loss
+    plain = F.nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
+    ignored = target == ignore_index
+    smooth = torch.where(ignored, torch.zeros_like(weighted.sum(axis)), -weighted.sum(axis))
+    if reduction == "sum":
+        smooth = smooth.sum()
+    elif reduction == "mean":
+        counted = (~ignored).to(input.dtype)
+        if weight is not None:
+            counted = counted * weight[torch.where(ignored, torch.zeros_like(target), target)]
+        smooth = smooth.sum() / counted.sum()
+    return (1.0 - label_smoothing) * plain + smooth * (label_smoothing / classes)
