@@ -34,9 +34,9 @@ def test_a_branch_on_two_sizes_is_an_if():
 
 
 def test_what_one_graph_cannot_hold_is_refused_with_the_line():
-    outcome = run_case("shapes/loop_over_steps", ("export",))
+    outcome = run_case("control/branch_on_value", ("export",))
     assert outcome.status == "refused"
-    assert "tests/zoo/groups/operators/shapes.py:" in outcome.message
+    assert "tests/zoo/groups/models/control.py:" in outcome.message
 
 
 def test_there_are_enough_cases_in_enough_groups():

@@ -116,7 +116,7 @@ def choose(job: ExportTask) -> ChosenExport:
             doubtful.append((len(doubts), chosen))
         if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
             waiting = [replace(w, as_in_a_run=True) for w in (way, *waiting)]
-        if not waiting and result.asks:
+        if not waiting and any(a.asks for a in attempts) and not way.as_exported:
             # What the user wrote for exporters may be all that they can follow.
             waiting = [replace(w, as_exported=True) for w in ways(job.request)]
         if doubtful and not any(w.symbolic and not w.splits for w in waiting):

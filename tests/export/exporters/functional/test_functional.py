@@ -337,7 +337,6 @@ class Regularised(nn.Module):
 def test_a_usual_network_does_not_run_through_torchs_tracers_again(write_module, export, monkeypatch):
     """Each takes as long as torch.export itself; whatever trtconv puts into a program has to have a form."""
     prepared, refused = program._prepared, []
-
     def counted(*args):
         try:
             return prepared(*args)

@@ -143,8 +143,7 @@ def _rank_of(model: onnx.ModelProto, graph: onnx.GraphProto, name: str) -> int |
         return None
     part = onnx.ModelProto()
     part.CopyFrom(model)
-    kept = [n for n in part.graph.node if n.op_type != "ConcatFromSequence"]
-    replace_nodes(part.graph, kept)
+    replace_nodes(part.graph, [n for n in part.graph.node if n.op_type != "ConcatFromSequence"])
     try:
         inferred = onnx.shape_inference.infer_shapes(part, data_prop=True)
     except Exception:  # noqa: BLE001 - onnx raises errors of many kinds; the list stays then
