@@ -34,7 +34,8 @@ from trtconv.export.module.user_code import (
 from trtconv.export.recurrent import onnx_form
 from trtconv.export.sizes.exact_sizes import inexact_sizes
 from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
-from trtconv.export.symbolic import size_roots, whole_extremes
+from trtconv.export.symbolic import whole_extremes
+from trtconv.export.symbolic.arithmetic import size_roots
 from trtconv.export.symbolic.rounded_sizes import multiples_as_such
 
 if TYPE_CHECKING:

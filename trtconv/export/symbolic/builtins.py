@@ -18,7 +18,7 @@ import numpy as np
 
 from trtconv.export.module.user_code import Frame, is_library, is_machinery
 from trtconv.export.sizes.comparisons import require_divisor
-from trtconv.export.symbolic.numpy_numbers import symbolic_numpy
+from trtconv.export.symbolic.arithmetic.numpy_numbers import symbolic_numpy
 from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
 
 if TYPE_CHECKING:

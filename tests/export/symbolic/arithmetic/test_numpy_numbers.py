@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trtconv.export.symbolic.builtins import replacements
-from trtconv.export.symbolic.numpy_numbers import symbolic_numpy
+from trtconv.export.symbolic.arithmetic.numpy_numbers import symbolic_numpy
 
 NUMPY = """
 import math
