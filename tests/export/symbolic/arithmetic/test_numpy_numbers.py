@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from trtconv.export.symbolic.builtins import replacements
 from trtconv.export.symbolic.arithmetic.numpy_numbers import symbolic_numpy
+from trtconv.export.symbolic.builtins import replacements
 
 NUMPY = """
 import math
