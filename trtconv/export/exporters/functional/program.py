@@ -11,6 +11,7 @@ from unittest import mock
 
 from trtconv.export.exporters.functional.forms import FORMS, UnknownFormError
 from trtconv.export.exporters.functional.in_place import write_out_of_place
+from trtconv.export.exporters.functional.registry import remembered_forms
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +30,7 @@ def rewritten_by_node() -> Iterator[None]:
         except Exception:  # noqa: BLE001 - torch raises whatever an operator makes it raise; its own way is the other one
             return prepare(program, registry=registry)
 
-    with mock.patch.object(_core, "_prepare_exported_program_for_export", by_node):
+    with remembered_forms(), mock.patch.object(_core, "_prepare_exported_program_for_export", by_node):
         yield
 
 
