@@ -129,6 +129,27 @@ def test_pieces_of_different_lengths_stay_a_list(write_module, export):
     assert {"Loop", "SequenceInsert", "ConcatFromSequence"} <= operators(result.model)
 
 
+CEILINGS = """
+class Ceilings(nn.Module):
+    def forward(self, x, counts):
+        steps = torch.ceil(counts.to(torch.float32) / 3).long()
+        total = x[:, 0] * 0
+        for t in range(2, x.shape[1], 3):
+            total = total + x[:, t]
+        return steps, total
+"""
+
+
+def test_only_what_a_loop_counts_is_counted_in_whole_numbers(write_module, export):
+    """ceil(-4 / 3) is -1, and (-4 + 2) / 3 is 0."""
+    write_module(CEILINGS)
+    spec = [*STEPS, "counts:int64[N]=-20:20"]
+    result = export("net.py:Ceilings", spec, SPACE, exporter="torchscript")
+    assert result.sizes.complete
+    nodes = [n for n in onnx.load(result.model).graph.node if n.op_type == "Ceil"]
+    assert len(nodes) == 1
+
+
 def test_what_is_no_script_is_told(write_module, export):
     write_module(
         """

@@ -6,12 +6,20 @@ scan output of the Loop holds the same rows: [steps, ...].
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import graphs_of, replace_nodes, values_read, walk_nodes
+from trtconv.core.model.bodies import (
+    bodies_of,
+    graphs_of,
+    leading_to,
+    replace_nodes,
+    values_captured,
+    values_read,
+    walk_nodes,
+)
 from trtconv.core.model.file import load_model
 
 if TYPE_CHECKING:
@@ -64,6 +72,7 @@ def stack_sequences(path: Path) -> None:
             model = onnx.ModelProto.FromString(before)
             break
         _join(graph, filled, stacked, rank)
+    replace_nodes(model.graph, leading_to(model.graph.node, [o.name for o in model.graph.output]))
     onnx.save(model, str(path))
 
 
@@ -192,7 +201,10 @@ def _join(graph: onnx.GraphProto, filled: FilledList, stacked: str, rank: int) -
 
 
 def _count_in_whole_numbers(graph: onnx.GraphProto) -> None:
-    """ceil(float(n) / step), by which a script counts the steps of a range, as (n + step - 1) / step."""
+    """ceil(float(n) / step), by which a script counts the steps of a Loop, as (n + step - 1) / step.
+
+    Below zero the two differ, and either means that there is no step.
+    """
     import numpy as np
     import onnx
 
@@ -202,34 +214,45 @@ def _count_in_whole_numbers(graph: onnx.GraphProto) -> None:
         for n in graph.node
         if n.op_type == "Constant" and n.attribute and n.attribute[0].HasField("t")
     }
-
-    def chain(node: onnx.NodeProto, operators: Sequence[str]) -> list[onnx.NodeProto] | None:
-        """The nodes that lead to a node by their first inputs, where they are these operators."""
-        links = [node]
-        for operator in operators:
-            before = makers.get(links[-1].input[0])
-            if before is None or before.op_type != operator:
-                return None
-            links.append(before)
-        return links
-
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
-        links = chain(node, ("Ceil", "Div", "Cast")) if node.op_type == "Cast" else None
+        links = _leading_through(node, ("Cast", "Ceil", "Div", "Cast"), makers)
         step = constants.get(links[2].input[1]) if links else None
-        if links is None or step is None or step.size != 1 or step != np.round(step) or step < 1:
+        if not _only_counts(graph, node) or step is None or step.size != 1 or step != np.round(step) or step < 1:
             nodes.append(node)
             continue
-        count, name = links[3].input[0], node.output[0]
-        if step == 1:
-            nodes.append(onnx.helper.make_node("Identity", [count], [name], node.name))
-            continue
+        name, counted = node.output[0], f"{node.output[0]}_counted"
+        whole = onnx.TensorProto.INT64
+        nodes.append(onnx.helper.make_node("Cast", [links[3].input[0]], [counted], counted, to=whole))
         for suffix, number in (("more", int(step) - 1), ("step", int(step))):
             value = onnx.numpy_helper.from_array(np.array(number, np.int64), f"{name}_{suffix}")
             nodes.append(onnx.helper.make_node("Constant", [], [value.name], value.name, value=value))
-        nodes.append(onnx.helper.make_node("Add", [count, f"{name}_more"], [f"{name}_sum"], f"{name}_sum"))
+        nodes.append(onnx.helper.make_node("Add", [counted, f"{name}_more"], [f"{name}_sum"], f"{name}_sum"))
         nodes.append(onnx.helper.make_node("Div", [f"{name}_sum", f"{name}_step"], [name], node.name))
     replace_nodes(graph, nodes)
+
+
+def _leading_through(
+    node: onnx.NodeProto, operators: Sequence[str], makers: Mapping[str, onnx.NodeProto]
+) -> list[onnx.NodeProto]:
+    """The node and those that lead to it by their first inputs, where they are these operators; else none."""
+    links: list[onnx.NodeProto] = []
+    current: onnx.NodeProto | None = node
+    for operator in operators:
+        if current is None or current.op_type != operator:
+            return []
+        links.append(current)
+        current = makers.get(current.input[0])
+    return links
+
+
+def _only_counts(graph: onnx.GraphProto, node: onnx.NodeProto) -> bool:
+    """True for what is the number of steps of Loops, and nothing else."""
+    name = node.output[0]
+    readers = [n for n in graph.node if name in values_read(n)]
+    counts = all(n.op_type == "Loop" and n.input[0] == name and name not in n.input[1:] for n in readers)
+    inside = any(name in values_captured(body) for n in readers for body in bodies_of(n))
+    return bool(readers) and counts and not inside and name not in {o.name for o in graph.output}
 
 
 def _attribute(node: onnx.NodeProto, name: str) -> int:
