@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -33,8 +33,12 @@ def flat_module(module: nn.Module, binding: Binding, caches: ShapeCaches | None 
             super().__init__()
             self.module = module
 
+        def arguments(self, tensors: Sequence[Any]) -> tuple[Any, Any]:
+            """What the module is called with: by position, and by name."""
+            return binding.arguments(tensors)
+
         def forward(self, *tensors: Any) -> tuple[Any, ...]:
-            positional, keywords = binding.arguments(tensors)
+            positional, keywords = self.arguments(tensors)
             with symbolic_functions(), (caches or ShapeCaches()).emptied(), _constant(weights):
                 return tuple(flatten_outputs(self.module(*positional, **keywords)).values())
 

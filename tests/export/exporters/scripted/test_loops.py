@@ -216,3 +216,72 @@ def test_cells_compute_what_torchs_do(kind, bias):
 def test_a_cell_of_another_kind_stays():
     cell = nn.RNNCell(5, 7, nonlinearity="relu")
     assert plain_cell(cell) is cell
+
+
+LOOP = """
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {made}
+
+    def forward(self, x):
+        {before}
+        h = x.new_zeros(x.shape[0], 4)
+        for t in range(x.shape[1]):
+            {body}
+        return h
+"""
+CLEANED = """
+import functools
+
+
+def cleaned(function):
+    @functools.wraps(function)
+    def clean(x, h):
+        return function(x.masked_fill(x == -9999.0, 0.0), h)
+    return clean
+
+
+@cleaned
+def step(x, h):
+    return torch.tanh(x + h)
+
+
+class Cleaning(nn.Tanh):
+    def __call__(self, x):
+        return super().__call__(x.masked_fill(x == -9999.0, 0.0))
+"""
+WRITES = "writes in place into what something else may read"
+OTHERWISE = "compiles something else than Python runs"
+
+
+@pytest.mark.parametrize(
+    ("made", "before", "body", "reason"),
+    [
+        ("", "y = x", "row = y[:, t]; row.masked_fill_(row == -9999.0, 0.0); h = torch.tanh(row + h)", WRITES),
+        ("", "y = x.clone(); z = y.transpose(1, 2); z[z == -9999.0] = 0.0", "h = torch.tanh(y[:, t] + h)", WRITES),
+        ("", "y = x.clone()", "part = y[:, t:t + 1].transpose(1, 2); part[part == 9.0] = 0.0; h = y[:, t] + h", WRITES),
+        ("", "y = x.clone(); z = y.transpose(1, 2)", "y[:, t] = h; h = torch.tanh(z[:, :, t] + 1)", WRITES),
+        ("", "y = x", "row = y[:, t] if torch.jit.is_scripting() else y[:, t].relu(); h = row + h", OTHERWISE),
+        ("self.act = Cleaning()", "y = x", "h = self.act(y[:, t]) + 0.5 * h", OTHERWISE),
+        ("", "y = x", "h = step(y[:, t], h)", OTHERWISE),
+    ],
+)
+def test_a_script_that_would_not_be_the_module_is_refused(made, before, body, reason, write_module, export):
+    """A rare value shows none of these: at usual ones the files are equal."""
+    write_module(CLEANED + LOOP.format(made=made or "pass", before=before, body=body))
+    with pytest.raises(AccuracyError) as caught:
+        export("net.py:Steps", STEPS, "N=1:2:3 T=3:5:8", exporter="torchscript")
+    assert reason in "".join(caught.value.details)
+
+
+@pytest.mark.parametrize(
+    ("made", "before", "body"),
+    [
+        ("self.line = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True))", "y = x", "h = self.line(y[:, t] + h)"),
+        ("", "y = torch.zeros_like(x)", "y[:, t] = torch.tanh(x[:, t] + h); h = y[:, t] * (1 - h) + 1 / (2 + h * h)"),
+    ],
+)
+def test_what_nobody_else_has_may_be_written(made, before, body, write_module, export):
+    write_module(LOOP.format(made=made or "pass", before=before, body=body) + "\n\nclass Child(Steps):\n    pass\n")
+    assert export("net.py:Child", STEPS, "N=1:2:3 T=3:5:8", exporter="torchscript").sizes.complete

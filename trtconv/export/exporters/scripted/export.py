@@ -14,6 +14,8 @@ from trtconv.export.exporters.trace import ExportCandidate, Trace
 def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
     """Export to `output` with ONNX's Loop for Python's `for` and `while`.
 
-    Raises UnsupportedError where no part loops over what may be a size, and what torch raises.
+    Raises UnsupportedError where no part loops over what may be a size or a script would not be the module, and what
+    torch raises.
     """
-    return export_torchscript(replace(trace, flat=with_scripts(trace.flat)), output, opset, stack_sequences)
+    scripted = replace(trace, flat=with_scripts(trace.flat, trace.inputs))
+    return export_torchscript(scripted, output, opset, stack_sequences)

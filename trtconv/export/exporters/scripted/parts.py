@@ -6,12 +6,13 @@ import ast
 import copy
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.exporters.scripted.cells import plain_cell
+from trtconv.export.exporters.scripted.likeness import require_own_writes, require_same_operators
 from trtconv.export.module.scripted_module import callable_module
 
 if TYPE_CHECKING:
@@ -23,15 +24,18 @@ Change = Callable[["nn.Module"], "nn.Module"]
 FIXED = frozenset(("self", "range", "enumerate", "zip", "len", "reversed", "list", "tuple"))
 
 
-def with_scripts(flat: Any) -> Any:
+def with_scripts(flat: Any, inputs: Sequence[Any]) -> Any:
     """A copy of the flat module in which each part that loops is a script of it, with the same weights.
 
-    Raises UnsupportedError where no part does, or torch.jit.script takes one of them not.
+    Raises UnsupportedError where no part does, torch.jit.script takes one of them not, or a script does not say what
+    Python runs: it is not asked about decorators, `__call__`, hooks or what stands under `torch.jit.is_scripting`.
     """
     module = flat.module
     scripted = callable_module(_script(module)) if loops(module) else replaced(module, _scripted)
     if scripted is module:
         raise UnsupportedError("no part of the module has a loop over what may be a size")
+    positional, keywords = flat.arguments(inputs)
+    require_same_operators(replaced(module, plain_cell), scripted, positional, keywords)
     other = copy.copy(flat)
     other._modules = {**flat._modules, "module": scripted}
     return other
@@ -40,7 +44,7 @@ def with_scripts(flat: Any) -> Any:
 def loops(part: nn.Module) -> bool:
     """True for a part in whose methods a loop runs over more than its own attributes."""
     kind: Any = type(part)
-    return _class_loops(kind)
+    return any(_class_loops(base) for base in kind.__mro__[:-1])
 
 
 @cache
@@ -80,6 +84,7 @@ def _script(part: nn.Module) -> nn.Module:
     except Exception as error:  # the compiler of scripts raises types of many kinds
         text = str(error).strip().splitlines()
         raise UnsupportedError(f"{type(part).__name__} is no script: {text[0] if text else error!r}") from error
+    require_own_writes(script.inlined_graph)
     for nested in script.modules():
         if hasattr(nested, "graph"):
             _select_rows(nested.graph)

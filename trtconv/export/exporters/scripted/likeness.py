@@ -1,0 +1,128 @@
+"""Whether a script says what the module does: torch.jit.script reads source, and its export drops writes to views."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+# What may give its input's memory.
+VIEWS = frozenset((
+    "slice", "select", "alias", "expand", "expand_as", "view", "view_as", "reshape", "reshape_as", "unsqueeze",
+    "squeeze", "t", "transpose", "permute", "movedim", "swapaxes", "swapdims", "detach", "as_strided", "narrow",
+    "flatten", "ravel", "unflatten", "contiguous", "to", "type_as", "type", "float", "double", "half", "long", "int",
+    "cpu", "dropout", "feature_dropout", "alpha_dropout", "split", "chunk", "unbind", "split_with_sizes",
+    "tensor_split", "hsplit", "vsplit", "diagonal", "unfold", "real", "imag", "conj", "view_as_real", "numpy_T",
+    "mT", "T", "_unsafe_view", "_reshape_alias", "lift_fresh", "positive", "einsum", "atleast_1d", "atleast_2d",
+    "atleast_3d", "broadcast_to", "data",
+))  # fmt: skip
+PARTS = ("aten::select", "aten::slice")
+NEW = frozenset(f"aten::{name}" for name in (
+    "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones",
+    "new_full", "new_empty", "clone",
+))  # fmt: skip
+# How a script writes an operator of Python's.
+SAME = {"rsub": ("neg", "add"), "sub": ("sub",)}
+
+
+def require_own_writes(graph: Any) -> None:
+    """Raise UnsupportedError where a script writes into memory that something else may read.
+
+    torch.onnx makes operators of what is written in place; what the write does to another view, an input or an element
+    of a list is lost. Rows of a new tensor may be written, and what nobody else has.
+    """
+    nodes = list(_walk(graph))
+    for index, node in enumerate(nodes):
+        if not _writes(node):
+            continue
+        target = next(iter(node.inputs()))
+        if target.type().kind() != "TensorType":
+            continue  # a list
+        own = _is_new_row(target, nodes[:index]) if node.kind() == "aten::copy_" else _is_nobodys(target)
+        if not own:
+            line = str(node.sourceRange()).strip().splitlines()
+            where = next((text.strip() for text in line if "<---" not in text and "~" not in text and text.strip()), "")
+            raise UnsupportedError(
+                f"a loop writes in place into what something else may read ({node.kind().removeprefix('aten::')}; "
+                f"{where[:120]}): write a new tensor, such as with torch.where"
+            )
+
+
+def _walk(block: Any) -> Iterator[Any]:
+    for node in block.nodes():
+        yield node
+        for inner in node.blocks():
+            yield from _walk(inner)
+
+
+def _writes(node: Any) -> bool:
+    name = node.kind()
+    return bool(name.startswith("aten::") and name.endswith("_") and not name.endswith("__"))
+
+
+def _is_new_row(target: Any, before: Sequence[Any]) -> bool:
+    """True for a part of a tensor that was made there, of which there is no view but parts that are written."""
+    while target.node().kind() in PARTS:
+        target = next(iter(target.node().inputs()))
+    if target.node().kind() not in NEW:
+        return False
+    views = [node for node in before if node.kind().removeprefix("aten::") in VIEWS and target in list(node.inputs())]
+    return all(_is_only_written(node.output()) for node in views)
+
+
+def _is_only_written(part: Any) -> bool:
+    users = [use.user for use in part.uses()]
+    return all(u.kind() == "aten::copy_" or (u.kind() in PARTS and _is_only_written(u.output())) for u in users)
+
+
+def _is_nobodys(target: Any) -> bool:
+    """True for the result of an operator that no one else reads."""
+    kind = target.node().kind()
+    computed = kind.startswith("aten::") and kind.removeprefix("aten::") not in VIEWS
+    return bool(computed and len(target.uses()) == 1)
+
+
+def require_same_operators(
+    module: nn.Module, script: nn.Module, positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> None:
+    """Raise UnsupportedError where a run of the script has other operators than one of the module.
+
+    A clean-up of a rare value that a decorator does, and the script not, shows in no output and in every run.
+    """
+    expected, actual = (_operators(m, positional, keywords) for m in (module, script))
+    if expected == actual:
+        return
+    names = sorted((expected - actual) | (actual - expected))
+    raise UnsupportedError(
+        "torch.jit.script compiles something else than Python runs (a decorator, __call__, a hook, is_scripting?): "
+        f"they differ in {', '.join(names[:4])}"
+    )
+
+
+def _operators(module: nn.Module, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Counter[str]:
+    """How often each operator runs that computes something."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    counts: Counter[str] = Counter()
+
+    class Counting(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = func.overloadpacket.__name__
+            if name not in VIEWS:
+                counts.update(SAME.get(name, (name,)))
+            return func(*args, **(kwargs or {}))
+
+    def copied(value: Any) -> Any:
+        return value.clone() if isinstance(value, torch.Tensor) else value
+
+    # Either run may write into its inputs.
+    arguments, named = [copied(v) for v in positional], {n: copied(v) for n, v in keywords.items()}
+    with torch.no_grad(), torch.jit.optimized_execution(False), Counting():
+        module(*arguments, **named)
+    return counts
