@@ -19,7 +19,7 @@ from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_differences, spread_infinities
 from trtconv.export.exporters.own_noise import allow_for_rounding
-from trtconv.export.exporters.scripted import export_scripted
+from trtconv.export.exporters.scripted.export import export_scripted
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -11,6 +11,7 @@ from unittest import mock
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.recorded.bits import SINCE, NewerOpsetError
 from trtconv.export.exporters.recorded.operators import recorded_forms
+from trtconv.export.exporters.scripted.likeness import require_own_writes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.user_code import format_frame, innermost_user_frame, torchscript_frames
@@ -71,9 +72,24 @@ def _recorded(trace: Trace) -> Any:
     """
     import torch
 
-    if not any(isinstance(part, torch.jit.ScriptModule) for part in trace.flat.modules()):
+    scripts = list(_outermost_scripts(trace.flat))
+    if not scripts:
         return trace.flat
+    for script in scripts:
+        if hasattr(script, "inlined_graph"):
+            require_own_writes(script.inlined_graph)
     return torch.jit.trace(trace.flat, trace.inputs, check_trace=False)
+
+
+def _outermost_scripts(module: Any) -> Iterator[Any]:
+    """The parts that are scripts; what such a part consists of is in its graph."""
+    import torch
+
+    for part in module.children():
+        if isinstance(part, torch.jit.ScriptModule):
+            yield part
+        else:
+            yield from _outermost_scripts(part)
 
 
 def _origins(output: Path, trace: Trace) -> Origins:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from trtconv.core.errors import AccuracyError
+from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.export.exporters.scripted.cells import plain_cell
 from trtconv.export.exporters.scripted.parts import loops, replaced
@@ -285,3 +285,28 @@ def test_a_script_that_would_not_be_the_module_is_refused(made, before, body, re
 def test_what_nobody_else_has_may_be_written(made, before, body, write_module, export):
     write_module(LOOP.format(made=made or "pass", before=before, body=body) + "\n\nclass Child(Steps):\n    pass\n")
     assert export("net.py:Child", STEPS, "N=1:2:3 T=3:5:8", exporter="torchscript").sizes.complete
+
+
+def test_a_script_of_the_users_own_may_not_write_through_views_either(write_module, export):
+    write_module(
+        """
+class Part(nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        z = y.transpose(1, 2)
+        z[z == -9999.0] = 0.0
+        return y
+
+
+class Scripted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = torch.jit.script(Part())
+
+    def forward(self, x):
+        return self.part(x) * 2
+"""
+    )
+    with pytest.raises(TrtconvError) as caught:
+        export("net.py:Scripted", STEPS, "N=1:2:3 T=3:5:8", exporter="torchscript")
+    assert WRITES in str(caught.value) + "".join(caught.value.details)

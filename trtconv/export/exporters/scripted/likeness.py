@@ -41,8 +41,8 @@ def require_own_writes(graph: Any) -> None:
         if not _writes(node):
             continue
         target = next(iter(node.inputs()))
-        if target.type().kind() != "TensorType":
-            continue  # a list
+        if target.type().kind() != "TensorType" or _counts_batches(target):
+            continue  # a list, or what a normalisation does in training
         own = _is_new_row(target, nodes[:index]) if node.kind() == "aten::copy_" else _is_nobodys(target)
         if not own:
             line = str(node.sourceRange()).strip().splitlines()
@@ -63,6 +63,12 @@ def _walk(block: Any) -> Iterator[Any]:
 def _writes(node: Any) -> bool:
     name = node.kind()
     return bool(name.startswith("aten::") and name.endswith("_") and not name.endswith("__"))
+
+
+def _counts_batches(target: Any) -> bool:
+    while target.node().kind() in ("prim::unchecked_cast", "aten::_unwrap_optional"):
+        target = next(iter(target.node().inputs()))
+    return bool(target.node().kind() == "prim::GetAttr" and target.node().s("name") == "num_batches_tracked")
 
 
 def _is_new_row(target: Any, before: Sequence[Any]) -> bool:
