@@ -140,7 +140,6 @@ def test_a_table_gives_its_line_and_its_keys(module, sizes):
     assert not paths.coverage(10).complete
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "decides"),
     [
@@ -157,7 +156,6 @@ def test_a_size_that_becomes_text_decides_by_its_number(module, decides):
     assert [Path(line.partition(":")[0]).name for line in paths.lines] == [Path(__file__).name]
 
 
-@pytest.mark.slow
 def test_what_ended_the_search_is_told():
     """A window of 185 heights is 185 paths: it is not for want of time that they were not all followed."""
 
