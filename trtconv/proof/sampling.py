@@ -18,7 +18,7 @@ from trtconv.proof.noise.noise_floor import (
     noise_floors,
     output_profiles,
 )
-from trtconv.proof.noise.pinned import measured_at
+from trtconv.proof.noise.pinned import exact_at, measured_at
 from trtconv.proof.noise.rounding import (
     TIES,
     breaks_down,
@@ -171,12 +171,9 @@ def _with_floor(
 def with_probes(samples: Samples, original: Original, more: Sequence[ReferenceSample]) -> Samples:
     """The samples with more points, whose noise is measured."""
     exact = original.exact()
-    errors = {}
-    for sample in more:
-        there = measured_at(original, sample)
-        errors[sample.point] = measured_errors(
-            there, there.exact() if sample.pinned else exact, sample.inputs, sample.outputs
-        )
+    errors = {
+        s.point: measured_errors(measured_at(original, s), exact_at(exact, s), s.inputs, s.outputs) for s in more
+    }
     return with_floors(replace(samples, items=(*samples.items, *more), errors={**samples.errors, **errors}))
 
 

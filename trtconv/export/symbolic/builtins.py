@@ -9,7 +9,7 @@ import builtins
 import math
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -179,8 +179,8 @@ def replacements(choices: dict[Frame, None] | None = None) -> dict[str, Any]:
 def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = None) -> Iterator[None]:
     """For the time of the block the modules of the user's code see the replacements as globals."""
     spaces = user_namespaces(module)
-    new, shim = replacements(choices), _symbolic_math()
-    shims = {id(math): shim, id(np): symbolic_numpy(shim, new, _stays)}
+    new = replacements(choices)
+    imported = _of_imports(new)
     undo: list[tuple[dict[str, Any], str, Any]] = []
     try:
         for space in spaces:
@@ -189,12 +189,9 @@ def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = Non
                     undo.append((space, name, None))
                     space[name] = value
             for name, value in list(space.items()):
-                if id(value) in shims:
+                if id(value) in imported:
                     undo.append((space, name, value))
-                    space[name] = shims[id(value)]
-                elif (imported := _changed_function(value, shim)) is not None:
-                    undo.append((space, name, value))
-                    space[name] = imported
+                    space[name] = imported[id(value)]
         with _masks_of_sizes():
             yield
     finally:
@@ -228,12 +225,11 @@ def _masks_of_sizes() -> Iterator[None]:
         yield
 
 
-def _changed_function(value: Any, shim: types.SimpleNamespace) -> Any:
-    """The shim's form of a function that came by `from math import ...`; None for anything else."""
-    name = getattr(value, "__name__", "") if isinstance(value, types.BuiltinFunctionType) else ""
-    if not name or vars(math).get(name) is not value or getattr(shim, name) is value:
-        return None
-    return getattr(shim, name)
+def _of_imports(new: Mapping[str, Any]) -> dict[int, Any]:
+    """What stands for `math`, `numpy` and the functions that came by `from math import ...`, by their identity."""
+    shim = _symbolic_math()
+    functions = {id(f): getattr(shim, name) for name, f in vars(math).items() if getattr(shim, name) is not f}
+    return {id(math): shim, id(np): symbolic_numpy(shim, new, _stays), **functions}
 
 
 def user_namespaces(module: nn.Module) -> list[dict[str, Any]]:

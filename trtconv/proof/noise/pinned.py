@@ -33,6 +33,15 @@ def measured_at(original: Original, sample: ReferenceSample) -> Original:
     return PinnedOriginal(original, sample) if sample.pinned else original
 
 
+def exact_at(exact: Run | None, sample: ReferenceSample) -> Run | None:
+    """The original in FP64 as its noise is measured at a sample: 0.7 is fed as the FP32 number next to it and as 0.7.
+
+    What is nearer counts. In FP64 a 0.7 in the code and one of FP32 are two numbers: `x >= 0.7` is false for the
+    latter.
+    """
+    return _Nearest(exact, sample) if exact is not None and sample.pinned else exact
+
+
 @dataclass(frozen=True)
 class PinnedOriginal:
     """An original whose pinned elements do not move, nor do its weights, to which they may be compared."""
@@ -50,12 +59,8 @@ class PinnedOriginal:
         return self.original(self._put_back(inputs))
 
     def exact(self) -> Run | None:
-        """The same in FP64; 0.7 is fed as the FP32 number next to it and as 0.7, and what is nearer counts.
-
-        In FP64 a 0.7 in the code and one of FP32 are two numbers: `x >= 0.7` is false for the latter.
-        """
-        exact = self.original.exact()
-        return None if exact is None else _Nearest(exact, self.sample)
+        """The same in FP64 (`exact_at`)."""
+        return exact_at(self.original.exact(), self.sample)
 
     def perturbed(self, seed: int) -> Run | None:
         """None: its weights stay as they are."""

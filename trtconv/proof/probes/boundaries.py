@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
@@ -59,10 +58,10 @@ class Boundaries:
     `pinned` says of each of the feeds which elements a decision compares as they are, by input.
     """
 
-    feeds: tuple[dict[str, Array], ...]
+    feeds: tuple[Feed, ...]
     decisions: int
     missed: tuple[str, ...]
-    pinned: tuple[dict[str, Array], ...] = ()
+    pinned: tuple[Feed, ...] = ()
 
     def samples(self, run: Run, at: SamplePoint, before: int = 0) -> list[ReferenceSample]:
         """What an original gives there, at points like `at` numbered after so many before them.
@@ -70,9 +69,7 @@ class Boundaries:
         Those inputs for which it raises are left out.
         """
         samples: list[ReferenceSample] = []
-        feed: Feed
-        pinned: Feed
-        for feed, pinned in zip_longest(self.feeds, self.pinned, fillvalue={}):
+        for feed, pinned in zip(self.feeds, self.pinned, strict=True):
             point = replace(at, label=f"boundary-{before + len(samples) + 1}", values=BOUNDARY)
             with suppress(TrtconvError):
                 samples.append(ReferenceSample(point, feed, run(feed), pinned=pinned))
@@ -106,7 +103,7 @@ def probe_boundaries(
     except TrtconvError:
         return Boundaries((), len(every), tuple(d.node for d in every))
     missed = tuple(d.node for d in decisions if d not in reached and d not in crossed)
-    return Boundaries((*feeds, *more), len(every), (*missed, *left), tuple(pinned))
+    return Boundaries((*feeds, *more), len(every), (*missed, *left), (*pinned, *({} for _ in more)))
 
 
 def leading_to(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:

@@ -39,6 +39,10 @@ def size_of(node: Any, axis: int) -> Any:
     return read
 
 
+def _sizes_of(node: Any) -> list[Any]:
+    return [size_of(node, axis) for axis in range(node.meta["val"].dim())]
+
+
 def _product(sizes: list[Any]) -> Any:
     total: Any = 1
     for size in sizes:
@@ -109,9 +113,7 @@ def _expand_as(node: Any) -> None:
     import torch
 
     arguments = arguments_of(node)
-    other = arguments["other"]
-    sizes = [size_of(other, axis) for axis in range(len(other.meta["val"].shape))]
-    become(node, torch.ops.aten.expand.default, arguments["self"], sizes)
+    become(node, torch.ops.aten.expand.default, arguments["self"], _sizes_of(arguments["other"]))
 
 
 def _viewed_as(node: Any) -> None:
@@ -122,8 +124,7 @@ def _viewed_as(node: Any) -> None:
     if tensor is other:
         _copy(node)
         return
-    sizes = [size_of(other, axis) for axis in range(len(other.meta["val"].shape))]
-    become(node, torch.ops.aten.reshape.default, tensor, sizes)
+    become(node, torch.ops.aten.reshape.default, tensor, _sizes_of(other))
 
 
 def _chunk(node: Any) -> None:

@@ -19,7 +19,7 @@ VIEWS = frozenset((
     "cpu", "dropout", "feature_dropout", "alpha_dropout", "split", "chunk", "unbind", "split_with_sizes",
     "tensor_split", "hsplit", "vsplit", "diagonal", "unfold", "real", "imag", "conj", "view_as_real", "numpy_T",
     "mT", "T", "_unsafe_view", "_reshape_alias", "lift_fresh", "positive", "einsum", "atleast_1d", "atleast_2d",
-    "atleast_3d", "broadcast_to", "data",
+    "atleast_3d", "broadcast_to", "data", "__getitem__",
 ))  # fmt: skip
 PARTS = ("aten::select", "aten::slice")
 NEW = frozenset(f"aten::{name}" for name in (
@@ -27,7 +27,7 @@ NEW = frozenset(f"aten::{name}" for name in (
     "new_full", "new_empty", "clone",
 ))  # fmt: skip
 # How a script writes an operator of Python's.
-SAME = {"rsub": ("neg", "add"), "sub": ("sub",)}
+SAME = {"rsub": ("neg", "add")}
 
 
 def require_own_writes(graph: Any) -> None:
@@ -117,6 +117,7 @@ def _operators(module: nn.Module, positional: Sequence[Any], keywords: Mapping[s
 
     counts: Counter[str] = Counter()
 
+    # Not `watching_mode`, whose recurrent layers are one operator in Python alone.
     class Counting(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = func.overloadpacket.__name__

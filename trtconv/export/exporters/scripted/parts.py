@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.exporters.scripted.cells import plain_cell
-from trtconv.export.exporters.scripted.likeness import require_own_writes, require_same_operators
+from trtconv.export.exporters.scripted.likeness import require_same_operators
 from trtconv.export.module.scripted_module import callable_module
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ def with_scripts(flat: Any, inputs: Sequence[Any]) -> Any:
     Raises UnsupportedError where no part does, torch.jit.script takes one of them not, or a script does not say what
     Python runs: it is not asked about decorators, `__call__`, hooks or what stands under `torch.jit.is_scripting`.
     """
-    module = flat.module
-    scripted = callable_module(_script(module)) if loops(module) else replaced(module, _scripted)
-    if scripted is module:
+    plain = replaced(flat.module, _with_plain_cells)
+    scripted = callable_module(replaced(plain, _scripted))
+    if scripted is plain:
         raise UnsupportedError("no part of the module has a loop over what may be a size")
     positional, keywords = flat.arguments(inputs)
-    require_same_operators(replaced(module, plain_cell), scripted, positional, keywords)
+    require_same_operators(plain, scripted, positional, keywords)
     other = copy.copy(flat)
     other._modules = {**flat._modules, "module": scripted}
     return other
@@ -72,19 +72,20 @@ def _names(expression: ast.expr) -> set[str]:
     return {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
 
 
+def _with_plain_cells(part: nn.Module) -> nn.Module:
+    return replaced(part, plain_cell) if loops(part) else part
+
+
 def _scripted(part: nn.Module) -> nn.Module:
-    return _script(part) if loops(part) else part
-
-
-def _script(part: nn.Module) -> nn.Module:
     import torch
 
+    if not loops(part):
+        return part
     try:
-        script: nn.Module = torch.jit.script(replaced(part, plain_cell))
+        script: nn.Module = torch.jit.script(part)
     except Exception as error:  # the compiler of scripts raises types of many kinds
         text = str(error).strip().splitlines()
         raise UnsupportedError(f"{type(part).__name__} is no script: {text[0] if text else error!r}") from error
-    require_own_writes(script.inlined_graph)
     for nested in script.modules():
         if hasattr(nested, "graph"):
             _select_rows(nested.graph)

@@ -43,13 +43,13 @@ class FilledList:
     @property
     def body(self) -> onnx.GraphProto:
         """The body of the Loop."""
-        return next(a.g for a in self.loop.attribute if a.name == "body")
+        return next(bodies_of(self.loop))
 
 
 def stack_sequences(path: Path) -> None:
     """Rewrite a file in place: lists as scan outputs, counts of steps in whole numbers, weights under their names.
 
-    A list stays where its elements may differ in shape, or their rank is not known.
+    A list stays where its elements may differ in shape, their rank is not known, or its Loop is inside of another.
     """
     import onnx
 
@@ -62,16 +62,15 @@ def stack_sequences(path: Path) -> None:
         _count_in_whole_numbers(graph)
     while True:
         before = model.SerializeToString()
-        filled = next((f for g in graphs_of(model.graph) for f in _filled_lists(g)), None)
+        filled = next(_filled_lists(model.graph), None)
         if filled is None:
             break
-        graph = next(g for g in graphs_of(model.graph) if any(n is filled.loop or n == filled.loop for n in g.node))
         stacked = _become_scan_output(filled)
-        rank = _rank_of(model, graph, stacked)
+        rank = _rank_of(model, stacked)
         if rank is None:
             model = onnx.ModelProto.FromString(before)
             break
-        _join(graph, filled, stacked, rank)
+        _join(model.graph, filled, stacked, rank)
     replace_nodes(model.graph, leading_to(model.graph.node, [o.name for o in model.graph.output]))
     onnx.save(model, str(path))
 
@@ -85,7 +84,7 @@ def _filled_lists(graph: onnx.GraphProto) -> Iterator[FilledList]:
     for loop in graph.node:
         if loop.op_type != "Loop":
             continue
-        body = next(a.g for a in loop.attribute if a.name == "body")
+        (body,) = bodies_of(loop)
         for index, state in enumerate(loop.input[2:]):
             start = makers.get(state)
             if start is None or start.op_type not in ("SequenceEmpty", "SequenceConstruct"):
@@ -144,12 +143,10 @@ def _become_scan_output(filled: FilledList) -> str:
     return stacked
 
 
-def _rank_of(model: onnx.ModelProto, graph: onnx.GraphProto, name: str) -> int | None:
+def _rank_of(model: onnx.ModelProto, name: str) -> int | None:
     """The rank of a value of the main graph, where it can be inferred."""
     import onnx
 
-    if graph is not model.graph and graph != model.graph:
-        return None
     part = onnx.ModelProto()
     part.CopyFrom(model)
     replace_nodes(part.graph, [n for n in part.graph.node if n.op_type != "ConcatFromSequence"])

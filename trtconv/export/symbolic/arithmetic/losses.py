@@ -40,7 +40,8 @@ def cross_entropy(
         return loss.sum() if reduction == "sum" else loss.mean() if reduction == "mean" else loss
     plain = F.nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
     ignored = target == ignore_index
-    smooth = torch.where(ignored, torch.zeros_like(weighted.sum(axis)), -weighted.sum(axis))
+    smooth = -weighted.sum(axis)
+    smooth = torch.where(ignored, torch.zeros_like(smooth), smooth)
     if reduction == "sum":
         smooth = smooth.sum()
     elif reduction == "mean":

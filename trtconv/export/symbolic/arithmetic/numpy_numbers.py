@@ -11,7 +11,7 @@ import numpy as np
 
 # The function of `math` that says the same of one number.
 SAME = ("sqrt", "log", "log2", "log10", "exp")
-TO_WHOLE = {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "fix": math.trunc}
+TO_WHOLE = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "fix": "trunc"}
 TO_NEAREST = ("round", "rint", "around")
 
 
@@ -57,7 +57,7 @@ def symbolic_numpy(numbers: Any, new: Mapping[str, Any], stays: Callable[[Any], 
         return math.prod(listed)
 
     # NumPy's results are floats, of which `//` and `/` give floats again.
-    whole = {name: lambda v, name=name: new["float"](getattr(numbers, TO_WHOLE[name].__name__)(v)) for name in TO_WHOLE}
+    whole = {name: lambda v, same=same: new["float"](getattr(numbers, same)(v)) for name, same in TO_WHOLE.items()}
     nearest = {name: lambda v: new["float"](new["round"](v)) for name in TO_NEAREST}
     same = {name: getattr(numbers, name) for name in SAME}
     functions: dict[str, Any] = {name: of_one(name, f) for name, f in {**same, **whole, **nearest}.items()}
