@@ -46,6 +46,15 @@ def depthwise_conv_layer_norm(x: Tensor, parameters: Sequence[Tensor]) -> Tensor
     return functional.layer_norm(convolved.permute(0, 2, 3, 1), (channels,), scale, shift, 1e-6)
 
 
+def attention(x: Tensor, bias: Tensor, heads: int, size: int) -> Tensor:
+    """As timm writes it, for packed rows."""
+    batch, length, _ = x.shape
+    query, key, value = x.view(batch, length, 3, heads, size).permute(2, 0, 3, 1, 4).unbind(0)
+    mask = None if bias.numel() == 1 else bias.to(x.dtype).repeat(batch // bias.shape[0], 1, 1, 1)
+    y = functional.scaled_dot_product_attention(query, key, value, mask)
+    return y.transpose(1, 2).reshape(batch, length, heads * size)
+
+
 def work_of(case: Case, dtype: torch.dtype, kernels: Kernels, tuning: dict[str, int] | None = None) -> Work:
     """The case's functions; `tuning` goes to our kernel (lanes; route and cluster)."""
     tuned = tuning or {}
@@ -73,6 +82,13 @@ def work_of(case: Case, dtype: torch.dtype, kernels: Kernels, tuning: dict[str, 
         return Work(
             shape, lambda x, y: kernels.depthwise_conv_layer_norm(x, drawn, y, 1e-6, **tuned), expression, expression
         )
+    if case.op == "attention":
+        heads, size, groups = options["heads"], options["size"], options["groups"]
+        dims = (groups, heads, shape[1], shape[1]) if groups else (1, 1, 1, 1)
+        added = torch.randn(dims, device="cuda", dtype=dtype) * (groups > 0)
+        expression = partial(attention, bias=added, heads=heads, size=size)
+        out = (*shape[:2], heads * size)
+        return Work(out, lambda x, y: kernels.attention(x, added, y, heads, size), expression, expression)
     if case.op == "reflection_pad":
         top, left, bottom, right = options["pads"]
         out = (*shape[:2], shape[2] + top + bottom, shape[3] + left + right)

@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 from benchmarks.plugins.shapes import CASES, Case
 
 KINDS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16}
-OPS = ("l2norm", "instance_norm", "reflection_pad", "depthwise_conv_layer_norm")
-PLUGINS = "TrtconvL2Norm,TrtconvInstanceNorm,TrtconvReflectionPad,TrtconvDepthwiseConvLayerNorm"
+OPS = ("l2norm", "instance_norm", "reflection_pad", "depthwise_conv_layer_norm", "attention")
+PLUGINS = "TrtconvL2Norm,TrtconvInstanceNorm,TrtconvReflectionPad,TrtconvDepthwiseConvLayerNorm,TrtconvAttention"
 
 
 def path_of(folder: Path, case: Case, dtype: str, form: str) -> Path:
@@ -34,6 +34,9 @@ def measured(folder: Path | None = None) -> list[Case]:
 def parameters(case: Case, dtype: str) -> dict[str, Any]:
     """Scale and bias of a case; the weight of a convolution and the shift after it."""
     rng = np.random.default_rng(0)
+    if case.op == "attention":
+        groups, heads, length = case.options["groups"], case.options["heads"], case.shape[1]
+        return {"bias": rng.standard_normal((groups, heads, length, length)).astype(dtype)} if groups else {}
     if case.op == "depthwise_conv_layer_norm":
         channels, size = case.shape[3], case.options["size"]
         shapes = {"weight": (channels, 1, size, size), "bias": (channels,), "scale": (channels,), "shift": (channels,)}
@@ -50,6 +53,13 @@ def expected_of(case: Case, dtype: str, x: Any) -> Any:
     from trtconv.plugins.described.registry import find_plugin
 
     values = {n: v.astype(np.float64) for n, v in parameters(case, dtype).items()}
+    if case.op == "attention":
+        heads, size = case.options["heads"], case.options["size"]
+        sides = {"query_offset": 0, "key_offset": heads * size, "value_offset": 2 * heads * size}
+        attributes = {"heads": heads, "size": size, "scale": size**-0.5, **sides}
+        plugin, wide = find_plugin("TrtconvAttention"), x.astype(np.float64)
+        bias = values.get("bias", np.zeros((1, 1, 1, 1)))
+        return plugin.reference([wide, wide, wide, bias], plugin.checked_attributes(attributes))[0]
     extra = {"l2norm": ["scale"], "instance_norm": ["scale", "bias"], "reflection_pad": []}.get(case.op, list(values))
     name, attributes = {
         "l2norm": ("TrtconvL2Norm", {"axis": 1, "epsilon": 1e-10}),
@@ -98,6 +108,8 @@ def standard_model(case: Case, dtype: str, form: str = "native") -> onnx.ModelPr
             node("Transpose", ["c"], ["r"], name="last", perm=[0, 2, 3, 1]),
             node("LayerNormalization", ["r", "scale", "shift"], ["y"], name="norm", epsilon=1e-6),
         ]
+    elif case.op == "attention":
+        nodes, weights = _attention(case, dtype)
     else:
         top, left, bottom, right = case.options["pads"]
         weights = {"pads": np.array([0, 0, top, left, 0, 0, bottom, right])}
@@ -111,6 +123,42 @@ def standard_model(case: Case, dtype: str, form: str = "native") -> onnx.ModelPr
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return onnx.shape_inference.infer_shapes(model)
+
+
+def _attention(case: Case, dtype: str) -> tuple[list[onnx.NodeProto], dict[str, Any]]:
+    """Packed rows as timm has them; a bias for each group of the batch, as Swin's shifted windows have it."""
+    node, (batch, length, _) = helper.make_node, case.shape
+    heads, size, groups = (case.options[n] for n in ("heads", "size", "groups"))
+    weights: dict[str, Any] = {
+        "parts": np.array([batch, length, 3, heads, size]), "joined": np.array([batch, length, heads * size]),
+        "split": np.array([batch // max(groups, 1), max(groups, 1), heads, length, length]),
+        "whole": np.array([batch, heads, length, length]), "scale": np.array(size**-0.5, dtype),
+        **{f"n{i}": np.array(i) for i in range(3)},
+    }  # fmt: skip
+    nodes = [
+        node("Reshape", ["x", "parts"], ["r"], name="parts"),
+        node("Transpose", ["r"], ["t"], name="heads", perm=[2, 0, 3, 1, 4]),
+        *(node("Gather", ["t", f"n{i}"], [name], name=name, axis=0) for i, name in enumerate("qkv")),
+        node("Mul", ["q", "scale"], ["s"], name="scaled"),
+        node("Transpose", ["k"], ["kt"], name="turned", perm=[0, 1, 3, 2]),
+        node("MatMul", ["s", "kt"], ["m"], name="scores"),
+    ]
+    if groups:
+        weights["bias"] = parameters(case, dtype)["bias"][None]
+        nodes += [
+            node("Reshape", ["m", "split"], ["g"], name="grouped"),
+            node("Add", ["g", "bias"], ["b"], name="biased"),
+            node("Reshape", ["b", "whole"], ["a"], name="ungrouped"),
+        ]
+    nodes += [
+        node("Softmax", ["a" if groups else "m"], ["w"], name="weights", axis=-1),
+        node("MatMul", ["w", "v"], ["o"], name="values"),
+        node("Transpose", ["o"], ["u"], name="rows", perm=[0, 2, 1, 3]),
+        node("Reshape", ["u", "joined"], ["y"], name="joined"),
+    ]
+    if not groups:
+        weights = {n: v for n, v in weights.items() if n not in ("split", "whole")}
+    return nodes, weights
 
 
 def _l2norm(half: bool) -> list[onnx.NodeProto]:

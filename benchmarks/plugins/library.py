@@ -82,6 +82,15 @@ class Kernels:
         )  # fmt: skip
         self._check(status, "depthwise_conv_layer_norm")
 
+    def attention(self, x: torch.Tensor, bias: torch.Tensor, y: torch.Tensor, heads: int, size: int) -> None:
+        """`x` [B, L, 3 * heads * size]; `bias` [G, heads, L, L], or one zero for none."""
+        groups = bias.shape[0] if bias.numel() > 1 else 0
+        status = self.library.trtconv_attention(
+            TYPES[x.dtype], _PTR(x.data_ptr()), _PTR(bias.data_ptr()), _PTR(y.data_ptr()), _I64(x.shape[0]),
+            _I64(x.shape[1]), heads, size, _FLOAT(size**-0.5), _I64(groups), _stream(),
+        )  # fmt: skip
+        self._check(status, "attention")
+
 
 def _stream() -> ctypes.c_void_p:
     return _PTR(torch.cuda.current_stream().cuda_stream)

@@ -20,6 +20,7 @@ from benchmarks.plugins.shapes import CASES
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "trtconv" / "plugins" / "measurements.json"
 OP_TYPES = {
+    "attention": "TrtconvAttention",
     "l2norm": "TrtconvL2Norm",
     "instance_norm": "TrtconvInstanceNorm",
     "reflection_pad": "TrtconvReflectionPad",

@@ -46,4 +46,14 @@ CASES: tuple[Case, ...] = (
         for batch in (8, 1)
         for i in range(4)
     ),
+    # Windows of Swin-T's stages, of a batch of 8 and of 1, and the tokens of ViT-B, ViT-S and a longer sequence.
+    *(
+        Case("attention", (batch * (64 >> 2 * i), 49, 288 << i), {"heads": 3 << i, "size": 32, "groups": 64 >> 2 * i})
+        for batch in (8, 1)
+        for i in range(4)
+    ),
+    Case("attention", (8, 197, 2304), {"heads": 12, "size": 64, "groups": 0}),
+    Case("attention", (1, 197, 2304), {"heads": 12, "size": 64, "groups": 0}),
+    Case("attention", (8, 197, 1152), {"heads": 6, "size": 64, "groups": 0}),
+    Case("attention", (4, 1500, 1536), {"heads": 8, "size": 64, "groups": 0}),
 )

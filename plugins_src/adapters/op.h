@@ -31,6 +31,7 @@ extern Op const* const kOps[];
 extern int32_t const kOpCount;
 
 extern Op const kAdaptivePool;
+extern Op const kAttention;
 extern Op const kDepthwiseConvLayerNorm;
 extern Op const kInstanceNorm;
 extern Op const kL2Norm;

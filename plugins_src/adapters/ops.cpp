@@ -3,6 +3,7 @@
 
 namespace trtconv
 {
-Op const* const kOps[] = {&kAdaptivePool, &kDepthwiseConvLayerNorm, &kInstanceNorm, &kL2Norm, &kReflectionPad};
+Op const* const kOps[] = {
+    &kAdaptivePool, &kAttention, &kDepthwiseConvLayerNorm, &kInstanceNorm, &kL2Norm, &kReflectionPad};
 int32_t const kOpCount = sizeof(kOps) / sizeof(kOps[0]);
 } // namespace trtconv

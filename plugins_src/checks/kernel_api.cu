@@ -1,5 +1,6 @@
 // The kernels behind a C interface, so that measurements can call them on another program's memory without TensorRT.
 #include "adaptive_pool/kernel.h"
+#include "attention/kernel.h"
 #include "depthwise_conv_layer_norm/kernel.h"
 #include "instance_norm/kernel.h"
 #include "l2norm/kernel.h"
@@ -55,5 +56,31 @@ int trtconv_depthwise_conv_layer_norm(int type, void const* x, void const* weigh
     trtconv::depthwise_conv_layer_norm::Problem const p{
         ElementType(type), batch, height, width, channels, size, epsilon, tile, groups};
     return trtconv::depthwise_conv_layer_norm::launch(p, x, weight, bias, scale, shift, y, stream);
+}
+
+// Rows that hold query, key and value beside one another; a bias for each group, head, query and key.
+int trtconv_attention(int type, void const* x, void const* bias, void* y, int64_t batch, int64_t length, int heads, int size,
+    float scale, int64_t groups, cudaStream_t stream)
+{
+    int64_t const width = int64_t{heads} * size;
+    trtconv::attention::Problem p;
+    p.type = ElementType(type);
+    p.batch = batch;
+    p.queries = p.keys = length;
+    p.heads = heads;
+    p.size = size;
+    p.scale = scale;
+    for (int i = 0; i < 3; ++i)
+    {
+        p.widths[i] = 3 * width;
+        p.offsets[i] = i * width;
+    }
+    if (groups > 0)
+    {
+        p.bias[0] = groups;
+        p.bias[1] = heads;
+        p.bias[2] = p.bias[3] = length;
+    }
+    return trtconv::attention::launch(p, x, x, x, bias, y, stream);
 }
 }

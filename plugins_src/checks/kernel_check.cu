@@ -1,6 +1,7 @@
 // Every kernel against a float64 reference on the CPU, over shapes that are odd, small, empty, unaligned and large enough
 // for each route. Needs a GPU and no TensorRT. Usage: kernel_check [quick]; exits 1 when a case is wrong.
 #include "adaptive_pool/kernel.h"
+#include "checks/attention_cases.h"
 #include "checks/depthwise_cases.h"
 #include "checks/l2norm_cases.h"
 #include "instance_norm/kernel.h"
@@ -220,6 +221,7 @@ int main(int argc, char** argv)
         checks::checkPadShapes(tally, type);
         checks::checkPoolShapes(tally, type);
         checks::checkDepthwiseShapes(tally, type, quick);
+        checks::checkAttentionShapes(tally, type, quick);
     }
     checks::must(cudaDeviceSynchronize(), "end");
     std::printf("%d cases, %d wrong; worst relative error fp32 %.2e, fp16 %.2e, bf16 %.2e\n", tally.cases, tally.wrong,

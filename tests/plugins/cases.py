@@ -52,6 +52,17 @@ def depthwise(shape: tuple[int, ...], size: int = 7, offset: float = 0.0, **attr
     return Case("TrtconvDepthwiseConvLayerNorm", shapes, {"channels": channels, **attributes}, offset)
 
 
+def attention(
+    batch: int, rows: tuple[int, int], heads: int, size: int, bias: tuple[int, ...] = (1, 1, 1, 1), **attributes: Any
+) -> Case:
+    """Rows of the query and of the keys; `packed` puts all three of one tensor's width side by side."""
+    width = heads * size * (3 if attributes.pop("packed", False) else 1)
+    offsets = (0, heads * size, 2 * heads * size) if width > heads * size else (0, 0, 0)
+    named = dict(zip(("query_offset", "key_offset", "value_offset"), offsets, strict=True))
+    shapes = ((batch, rows[0], width), *((batch, rows[1], width),) * 2, bias)
+    return Case("TrtconvAttention", shapes, {"heads": heads, "size": size, "scale": size**-0.5, **named, **attributes})
+
+
 CASES: tuple[Case, ...] = (
     l2((2, 7, 5, 3)),
     l2((1, 64, 9, 11), eps_mode="inside", epsilon=1e-3),
@@ -77,4 +88,8 @@ CASES: tuple[Case, ...] = (
     depthwise((1, 4, 11, 6), 5, epsilon=1e-3),
     depthwise((2, 3, 8, 7), 3, 20.0),
     depthwise((0, 4, 4, 8)),
+    attention(4, (9, 9), 2, 32, (2, 2, 9, 9), packed=True),
+    attention(2, (5, 70), 3, 8, (1, 1, 5, 70)),
+    attention(1, (66, 3), 1, 5, (1, 1, 1, 3), scale=1.0),
+    attention(0, (4, 4), 2, 16),
 )

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tests.plugins.aot.test_bindings import cuda_include
-from tests.plugins.cases import CASES, Array, Case, depthwise, l2, norm, pad, pool
+from tests.plugins.cases import CASES, Array, Case, attention, depthwise, l2, norm, pad, pool
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
 from trtconv.plugins.aot.registry import embedded_plugin
@@ -39,9 +39,29 @@ MORE: tuple[Case, ...] = (
     pool((1, 2, 40, 37), (3, 2), "max"), pool((1, 1, 150, 130), (1, 1), "average"),
     pool((2, 1, 9, 9), (12, 5), "average"),
     depthwise((1, 5, 9, 96)), depthwise((1, 2, 10, 33), 5), depthwise((1, 2, 3, 1060), 3),
+    attention(2, (49, 49), 3, 32, (2, 3, 49, 49), packed=True), attention(1, (65, 130), 2, 64),
+    attention(1, (3, 40), 1, 72), attention(1, (17, 64), 1, 128, (1, 1, 17, 64)),
+    attention(1, (20, 33), 2, 24, (1, 2, 20, 33), packed=True), attention(2, (1, 1), 2, 40, (2, 1, 1, 1)),
 )  # fmt: skip
 
 Run = Callable[[list[int], list[ctypes._SimpleCData]], None]  # type: ignore[type-arg]
+
+
+def moves(case: Case, number: int, axis: int) -> bool:
+    """Whether the dim of that input is one of those that the tests move."""
+    if case.op_type == "TrtconvAttention":
+        return axis == 1 if number < 3 else axis > 1 and case.shapes[3][axis] > 1
+    return number == 0 and axis != shared_dims(case)
+
+
+def other_shapes(case: Case) -> tuple[tuple[int, ...], ...]:
+    """The shapes of the case with all that moves at another parity."""
+    if case.op_type == "TrtconvAttention":
+        (batch, rows, width), (_, keys, others), *_, bias = case.shapes
+        more = (*bias[:2], bias[2] + 2 * (bias[2] > 1), bias[3] + (bias[3] > 1))
+        return ((batch, rows + 2 * (rows > 1), width), *((batch, keys + (keys > 1), others),) * 2, more)
+    dims = shared_dims(case)
+    return (tuple(d + (a % 2 + 1) * (a != dims) for a, d in enumerate(case.shapes[0])), *case.shapes[1:])
 
 
 def shared_dims(case: Case) -> int:
@@ -53,11 +73,10 @@ def shared_dims(case: Case) -> int:
 
 def kernel_of(case: Case, dtype: str, *, fixed: bool) -> EmbeddedKernel:
     plugin = embedded_plugin(find_plugin(case.op_type))
-    fixed_dims = shared_dims(case)
     inputs = []
     for number, shape in enumerate(case.shapes):
         dims: tuple[Size, ...] = tuple(
-            Dim(number, a) if number == 0 and not fixed and a != fixed_dims else d for a, d in enumerate(shape)
+            Dim(number, a) if not fixed and moves(case, number, a) else d for a, d in enumerate(shape)
         )
         inputs.append(EmbeddedInput(dtype, dims, shape, shape))
     return plugin.kernel(inputs, plugin.checked(case.attributes), SMALL)
@@ -142,12 +161,10 @@ def relative_error(actual: Array, expected: Array) -> float:
 def test_values(compiled: Callable[[EmbeddedKernel], Any], case: Case, dtype: str, fixed: bool) -> None:
     kernel = kernel_of(case, dtype, fixed=fixed)
     library = compiled(kernel)
-    shapes = [case.shapes[0]]
+    shapes = [case.shapes]
     if not fixed and 0 not in case.shapes[0]:
-        # The same kernel at sizes of another parity.
-        dims = shared_dims(case)
-        shapes.append(tuple(d + (a % 2 + 1) * (a != dims) for a, d in enumerate(case.shapes[0])))
-    for shape in shapes:
-        other = Case(case.op_type, (shape, *case.shapes[1:]), case.attributes, case.offset)
+        shapes.append(other_shapes(case))  # the same kernel at sizes of another parity
+    for several in shapes:
+        other = Case(case.op_type, several, case.attributes, case.offset)
         actual, expected = run(library, kernel, other, dtype)
-        assert relative_error(actual, expected) <= TOLERANCE[dtype], (shape, actual.ravel()[:5], expected.ravel()[:5])
+        assert relative_error(actual, expected) <= TOLERANCE[dtype], (several, actual.ravel()[:5], expected.ravel()[:5])

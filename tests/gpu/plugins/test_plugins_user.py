@@ -26,7 +26,7 @@ from trtconv.plugins.libraries.user_plugin import load_plugins
 from trtconv.proof.points import sample_points
 from trtconv.rewrite import rewrite_model
 
-FOLDER = Path(__file__).parents[2] / "examples" / "user_plugin"
+FOLDER = Path(__file__).parents[3] / "examples" / "user_plugin"
 # Where the machine has no whole cuBLAS and cuDNN, which TensorRT 8.6 opens for plugins, e.g. JIT_CONVOLUTIONS.
 SOURCES = os.environ.get("TRTCONV_TACTIC_SOURCES")
 OPTIONS = (("tactic_sources", SOURCES),) if SOURCES else ()

@@ -29,7 +29,7 @@ from trtconv.plugins.onnx_form import add_functions, make_node
 from trtconv.proof.points import sample_points
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KINDS = {np.float32: TensorProto.FLOAT, np.float16: TensorProto.FLOAT16}
 TOLERANCE = {np.float32: 1e-5, np.float16: 2e-3}
 CHANNELS = 24
