@@ -44,6 +44,10 @@ class DifferenceError(AccuracyError, AssertionError):
     """An artifact does not compute what the module computes, told by `assert_equal` (exit code 3)."""
 
 
+class EndlessError(TrtconvError):
+    """A run of the module takes so much longer than the others that it will not end."""
+
+
 class UnsupportedError(TrtconvError):
     """The target does not support a node or a setting (exit code 4)."""
 

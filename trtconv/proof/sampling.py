@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import TrtconvError
+from trtconv.core.errors import EndlessError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.text.listing import list_first
 from trtconv.proof.noise.noise_floor import (
@@ -122,20 +122,21 @@ def run_samples(
     rate = work / max(1, input_bytes(specs, candidates[0]))
     chosen, notes = affordable(candidates, specs, rate, budget)
     by_cost = sorted(chosen, key=lambda p: (p.values != "random", input_bytes(specs, p)))
-    run, refused = {candidates[0]: first}, []
+    run: dict[SamplePoint, ReferenceSample] = {candidates[0]: first}
+    refused: dict[SamplePoint, str] = {}
     for turn, point in enumerate(by_cost):
         watch.point(turn, len(by_cost))
         try:
             if point not in run:
                 run[point] = _run(original, point, make)
-        except TrtconvError:
+        except TrtconvError as error:
             # What a module does with NaN or 1e4 is its own affair, where no user would give such values.
             if point.values == "random":
                 raise
-            refused.append(point)
+            refused[point] = "does not end" if isinstance(error, EndlessError) else "raises"
         if turn == 0:
             watch.first(run[point])
-    notes += tuple(f"not compared at {p}: {label} itself raises there" for p in chosen if p in refused)
+    notes += tuple(f"not compared at {p}: {label} itself {refused[p]} there" for p in chosen if p in refused)
     samples = Samples(tuple(run[p] for p in dict.fromkeys((candidates[0], *chosen)) if p in run), notes)
     errors = _measure(original, samples, specs, rate)
     samples = with_floors(replace(samples, errors=errors))

@@ -12,10 +12,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
+from trtconv.core.errors import EndlessError, InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.creation import failed_at
+from trtconv.export.module.noise.endless_runs import EndlessRun, RunLimit
 from trtconv.export.module.noise.ranked import RANKING, stable_sorts
 from trtconv.export.module.noise.threads import FasterThreads
 from trtconv.export.module.noise.twins import (
@@ -63,6 +64,7 @@ class ModuleRunner:
     ranks = False
     caches = ShapeCaches()
     threads = FasterThreads()
+    limit = RunLimit()
     wide = False
 
     def __init__(
@@ -82,6 +84,7 @@ class ModuleRunner:
         self.binding = Binding(())
         self.caches = ShapeCaches(shared=shared_caches(module)) if specs is not None else ShapeCaches()
         self.threads = FasterThreads()
+        self.limit = RunLimit()
         if specs is not None:
             self._bind([s.name for s in specs], [s.parameter for s in specs])
 
@@ -97,6 +100,7 @@ class ModuleRunner:
         other = ModuleRunner(module, None, self.base, output_names=self.output_names, renames=self.renames)
         other.names, other.binding, other.wide, other.ranks = self.names, self.binding, wide, self.ranks
         other.caches, other.threads = ShapeCaches(shared=self.caches.shared), self.threads
+        other.limit = self.limit
         return other
 
     @property
@@ -165,10 +169,17 @@ class ModuleRunner:
 
     def _run(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         positional, keywords = self.binding.arguments(list(tensors.values()))
+        shapes = ", ".join(f"{n} {list(t.shape)}" for n, t in tensors.items())
         try:
-            returned = self.module(*positional, **keywords)
+            with self.limit.watched():
+                returned = self.module(*positional, **keywords)
+        except EndlessRun as error:
+            raise EndlessError(
+                f"the module itself does not end within {error.seconds:.0f} s for {shapes}",
+                hint="end its loop at infinities and NaN too, or give the ranges of the inputs with --input",
+                where=blame(error, self.base, packages=True) or failed_at(error, self.base),
+            ) from error
         except Exception as error:
-            shapes = ", ".join(f"{n} {list(t.shape)}" for n, t in tensors.items())
             text = str(error).strip().splitlines()
             raise TrtconvError(
                 f"the module itself raises {type(error).__name__} for {shapes}: {text[0][:300] if text else ''}",
