@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -11,9 +11,11 @@ from unittest import mock
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.recorded.bits import SINCE, NewerOpsetError
 from trtconv.export.exporters.recorded.operators import recorded_forms
+from trtconv.export.exporters.scripted.decisions import inexact_decisions
 from trtconv.export.exporters.scripted.likeness import require_own_writes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
+from trtconv.export.module.scripted_module import outermost_scripts
 from trtconv.export.module.user_code import format_frame, innermost_user_frame, torchscript_frames
 
 DEFAULT_OPSET = 17
@@ -39,7 +41,9 @@ def export_torchscript(
     if amend is not None:
         amend(output)
     finish(output, trace, _origins(output, trace))
-    return ExportCandidate(output, "torchscript", chosen, trace.sizes, time.monotonic() - started)
+    notes = [n for graph in _graphs(outermost_scripts(trace.flat)) for n in inexact_decisions(graph, trace.base)]
+    seconds = time.monotonic() - started
+    return ExportCandidate(output, "torchscript", chosen, trace.sizes, seconds, tuple(dict.fromkeys(notes)))
 
 
 def _record(trace: Trace, output: Path, opset: int) -> None:
@@ -72,24 +76,18 @@ def _recorded(trace: Trace) -> Any:
     """
     import torch
 
-    scripts = list(_outermost_scripts(trace.flat))
+    scripts = list(outermost_scripts(trace.flat))
     if not scripts:
         return trace.flat
-    for script in scripts:
-        if hasattr(script, "inlined_graph"):
-            require_own_writes(script.inlined_graph)
+    for graph in _graphs(scripts):
+        require_own_writes(graph)
     return torch.jit.trace(trace.flat, trace.inputs, check_trace=False)
 
 
-def _outermost_scripts(module: Any) -> Iterator[Any]:
-    """The parts that are scripts; what such a part consists of is in its graph."""
-    import torch
-
-    for part in module.children():
-        if isinstance(part, torch.jit.ScriptModule):
-            yield part
-        else:
-            yield from _outermost_scripts(part)
+def _graphs(scripts: Iterable[Any]) -> Iterator[Any]:
+    for script in scripts:
+        if hasattr(script, "inlined_graph"):
+            yield script.inlined_graph
 
 
 def _origins(output: Path, trace: Trace) -> Origins:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.module.runner import take_named_inputs
@@ -21,6 +22,17 @@ def callable_module(module: nn.Module) -> nn.Module:
     if not isinstance(module, torch.jit.ScriptModule):
         return module
     return _in_python(module, _signature(module.forward.schema))
+
+
+def outermost_scripts(module: Any) -> Iterator[Any]:
+    """The parts that are scripts; what such a part consists of is in its graph."""
+    import torch
+
+    for part in module.children():
+        if isinstance(part, torch.jit.ScriptModule):
+            yield part
+        else:
+            yield from outermost_scripts(part)
 
 
 def _signature(schema: Any) -> inspect.Signature:

@@ -1,0 +1,175 @@
+"""Numbers of a script that FP32 would round otherwise than Python, as tables: rounded once, looked up by the counter.
+
+`t * 0.3` is 0.9 at 3 in Python, and 0.90000004 where 0.3 is FP32; `x[:, t] >= t * 0.3` decides otherwise at 0.9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.tensors import TensorSpec
+from trtconv.export.exporters.scripted.evaluation import Leaf, Numbers, UndefinedNumberError
+from trtconv.export.exporters.scripted.rounding import Rounding, is_number, is_pure, roundings, walk
+from trtconv.export.sizes.exact_floats import MOST_ENTRIES
+
+if TYPE_CHECKING:
+    import torch
+
+# A table by two numbers may be larger: 2 MiB.
+MOST_OF_TWO = 8 * MOST_ENTRIES
+# aten::to(..., dtype=float64).
+FLOAT64 = 7
+TYPED = ("aten::to", "aten::zeros", "aten::ones", "aten::full", "aten::new_zeros", "aten::new_ones", "aten::tensor")
+READS = {"FloatType": "aten::Float", "NumberType": "aten::Float", "IntType": "aten::Int", "BoolType": "aten::Bool"}
+
+
+def write_tables(graph: Any, module: Any, lengths: Lengths) -> None:
+    """Look up the numbers of an inlined graph that meet tensors or conditions and that FP32 rounds twice, in place.
+
+    One that is computed from a value, or from more than two numbers, stays: `rounded_twice` tells it.
+    """
+    if computes_in_float64(graph, module):
+        return
+    numbers = Numbers(graph, module)
+    tables = []
+    for value, users in rounded_twice(graph):
+        leaves = numbers.leaves(value)
+        counts = None if leaves is None else lengths.of(list(leaves.values()))
+        if leaves is None or counts is None:
+            continue
+        tables.append((value, users, list(leaves.values()), _table(numbers, value, list(leaves.values()), counts)))
+    states = list(numbers.floats_carried_on())
+    for state in states:
+        leaves = list((numbers.leaves(state.value) or {}).values())
+        counts = lengths.of(leaves)
+        if counts is not None:
+            # The file's Loop would start from FP64 and go on in FP32.
+            tables.append((state.value, [], leaves, _table(numbers, state.value, leaves, counts)))
+    for value, users, leaves, table in tables:
+        read = _look_up(graph, value, leaves, table)
+        for user in users or [use.user for use in value.uses()]:
+            user.replaceInputWith(value, read)
+    for state in states:
+        if not list(state.value.uses()):
+            state.body.returnNode().replaceInput(state.index + 1, state.start)
+
+
+class Lengths:
+    """As many entries as a table needs: no loop takes more steps than twice an input's elements, and no size is longer.
+
+    A file that looks further fails to run, and is refused.
+    """
+
+    def __init__(self, specs: Sequence[TensorSpec], space: ShapeSpace) -> None:
+        shapes = [[space[d].max if isinstance(d, str) else d for d in s.dims] for s in specs]
+        self.single = min(MOST_ENTRIES, 2 * max((prod(s) for s in shapes), default=0) + 64)
+        self.each = max((n for s in shapes for n in s), default=0) + 2
+
+    def of(self, leaves: Sequence[Leaf]) -> tuple[int, ...] | None:
+        """The lengths of a table by these; None where it would be too large."""
+        if len(leaves) > 2:
+            return None
+        if len(leaves) == 2:
+            open_ended = any(leaf.open_ended for leaf in leaves)
+            return None if open_ended or self.each**2 > MOST_OF_TWO else (self.each, self.each)
+        return tuple(MOST_ENTRIES if leaf.open_ended else self.single for leaf in leaves)
+
+
+def rounded_twice(graph: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """The numbers that FP32 rounds twice, with the nodes that compute with tensors or decide by them."""
+    levels = roundings(graph)
+    nodes = list(walk(graph))
+    parameters = [v for n in nodes if n.kind() == "prim::Loop" for b in n.blocks() for v in b.inputs()]
+    for value in (*parameters, *(o for n in nodes for o in n.outputs())):
+        if not is_number(value) or levels.get(value.unique(), Rounding.SHORT) < Rounding.TWICE:
+            continue
+        users = [use.user for use in value.uses() if _decides(use, value)]
+        if users:
+            yield value, users
+
+
+def _decides(use: Any, value: Any) -> bool:
+    """True for a use beyond numbers; what a block gives has a rounding of its own behind the block."""
+    user, condition = use.user, value.type().kind() == "BoolType"
+    if user.kind() == "prim::Return":
+        owner = user.owningBlock().owningNode()
+        # The first result of a loop's body is whether it goes on.
+        return owner is None or bool(owner.kind() == "prim::Loop" and use.offset == 0)
+    if user.kind() in ("prim::Loop", "prim::If"):
+        return bool(condition and use.offset < 2) or bool(user.kind() == "prim::Loop" and use.offset == 0)
+    return not is_pure(user)
+
+
+def computes_in_float64(graph: Any, module: Any) -> bool:
+    """True where tensors may be FP64, to which numbers go as they are."""
+    import torch
+
+    if any(t.dtype == torch.float64 for t in (*module.parameters(), *module.buffers())):
+        return True
+    nodes = [n for n in walk(graph) if n.kind() in ("aten::double", *TYPED)]
+    return any(n.kind() == "aten::double" or FLOAT64 in [i.toIValue() for i in n.inputs()] for n in nodes)
+
+
+def _table(numbers: Numbers, value: Any, leaves: Sequence[Leaf], lengths: Sequence[int]) -> torch.Tensor:
+    """The number by each of the leaves; NaN or 0 where Python raises, which no run comes to."""
+    import torch
+
+    kind = value.type().kind()
+    floating = kind in ("FloatType", "NumberType")
+    dtype = torch.float32 if floating else torch.bool if kind == "BoolType" else torch.int64
+    undefined = math.nan if floating else 0
+
+    def entries(fixed: Mapping[int, Any], rest: Sequence[tuple[Leaf, int]]) -> Any:
+        if rest:
+            (leaf, length), *others = rest
+            steps = [entries({**fixed, **step}, others) for step in numbers.steps(leaf, length)]
+            return steps + [_filled(undefined, [n for _, n in others])] * (length - len(steps))
+        try:
+            return numbers.value(value, fixed)
+        except UndefinedNumberError:
+            return undefined
+
+    # FP64 is rounded to FP32 as torch rounds a number that meets a tensor.
+    exact = torch.tensor(entries({}, list(zip(leaves, lengths, strict=True))), dtype=torch.float64 if floating else dtype)
+    return exact.to(dtype)
+
+
+def _filled(value: Any, lengths: Sequence[int]) -> Any:
+    return [_filled(value, lengths[1:])] * lengths[0] if lengths else value
+
+
+def _look_up(graph: Any, value: Any, leaves: Sequence[Leaf], table: torch.Tensor) -> Any:
+    """A number of the same type that is read from the table, behind the one that is computed."""
+    import torch
+
+    types = torch._C
+    constant, axis = graph.create("prim::Constant", [], 1), graph.create("prim::Constant", [], 1)
+    constant.t_("value", table)
+    constant.output().inferTypeFrom(table)
+    axis.i_("value", 0)
+    axis.output().setType(types.IntType.get())
+    nodes, row = [constant, axis], constant.output()
+    for leaf in leaves:
+        nodes.append(graph.create("aten::select", [row, axis.output(), leaf.value], 1))
+        row = nodes[-1].output()
+    nodes.append(graph.create(READS[value.type().kind()], [row], 1))
+    kind = value.type().kind()
+    nodes[-1].output().setType(value.type() if kind != "NumberType" else types.FloatType.get())
+    _insert_behind(value, nodes)
+    return nodes[-1].output()
+
+
+def _insert_behind(value: Any, nodes: Sequence[Any]) -> None:
+    node = value.node()
+    if node.kind() == "prim::Param":
+        first = next(iter(node.owningBlock().nodes()))
+        for new in nodes:
+            new.insertBefore(first)
+        return
+    for new in nodes:
+        new.insertAfter(node)
+        node = new
