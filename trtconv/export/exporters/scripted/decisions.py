@@ -23,7 +23,9 @@ SHOWING = frozenset(f"aten::{name}" for name in (
     "expand_as", "view", "reshape", "transpose", "permute", "clone", "contiguous", "to", "float", "index", "maximum",
     "minimum", "clamp", "clamp_min", "clamp_max", "relu", "scalar_tensor", "add_", "sub_", "mul_", "div_", "fill_",
     "copy_", "masked_fill_", "clamp_", "_set_item", "__getitem__", "unbind", "lerp", "addcmul",
-)) | {"prim::ListConstruct", "prim::TupleConstruct", "prim::TupleUnpack", "prim::ListUnpack", "prim::NumToTensor"}  # fmt: skip
+)) | frozenset(
+    f"prim::{name}" for name in ("ListConstruct", "TupleConstruct", "TupleUnpack", "ListUnpack", "NumToTensor")
+)  # fmt: skip
 WHOLE = (1, 2, 3, 4)
 NOTE = (
     "the module compares or rounds values with numbers that a loop computes in FP64 ({lines}); the file has FP32, "

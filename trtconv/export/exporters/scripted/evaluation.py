@@ -108,24 +108,24 @@ class Numbers:
         """A number where those of `fixed` are given, by `unique()`. Raises UndefinedNumberError."""
         return self._value(value, dict(fixed))
 
-    def _value(self, value: Any, known: dict[int, Any]) -> Any:
+    def _value(self, value: Any, computed: dict[int, Any]) -> Any:
         key = value.unique()
-        if key not in known:
-            self._run(value.node(), known)
-        return known[key]
+        if key not in computed:
+            self._run(value.node(), computed)
+        return computed[key]
 
-    def _run(self, node: Any, known: dict[int, Any]) -> None:
+    def _run(self, node: Any, computed: dict[int, Any]) -> None:
         if node.kind() == "prim::Constant":
-            known[node.output().unique()] = node.output().toIValue()
+            computed[node.output().unique()] = node.output().toIValue()
         elif node.kind() == "prim::GetAttr":
-            known[node.output().unique()] = self._attribute(node)
+            computed[node.output().unique()] = self._attribute(node)
         elif node.kind() == "prim::If":
-            taken, other = node.blocks()
-            chosen = taken if self._value(next(iter(node.inputs())), known) else other
+            first, second = node.blocks()
+            chosen = first if self._value(next(iter(node.inputs())), computed) else second
             for output, result in zip(node.outputs(), chosen.outputs(), strict=True):
-                known[output.unique()] = self._value(result, known)
+                computed[output.unique()] = self._value(result, computed)
         else:
-            known[node.output().unique()] = _call(node, [self._value(i, known) for i in node.inputs()])
+            computed[node.output().unique()] = _call(node, [self._value(i, computed) for i in node.inputs()])
 
     def _attribute(self, node: Any) -> Any:
         (owner,) = node.inputs()
@@ -138,8 +138,9 @@ class Numbers:
         number, *states = body.inputs()
         counter = Leaf(number, True, steps.toIValue() == LARGEST_INT)
         self._leaves[number.unique()] = counter
-        updates = dict(zip((s.unique() for s in states), zip(starts, list(body.outputs())[1:], strict=True), strict=True))
-        numbers = LoopStates(counter, {s.unique(): updates[s.unique()] for s in states if is_number(s)})
+        ends = list(body.outputs())[1:]
+        updates = {s.unique(): (a, b) for s, a, b in zip(states, starts, ends, strict=True) if is_number(s)}
+        numbers = LoopStates(counter, updates)
         self._loops.update(dict.fromkeys(numbers.updates, numbers))
         for inner in body.nodes():
             if inner.kind() == "aten::__derive_index" and _never_negative(inner, steps):
@@ -161,9 +162,10 @@ class Numbers:
 
 def _reads(node: Any) -> Iterator[Any]:
     """The values from outside of a node that it computes with."""
-    inside = {o.unique() for n in walk(node) for o in n.outputs()} if list(node.blocks()) else set()
+    inner = [n for block in node.blocks() for n in walk(block)]
+    inside = {o.unique() for n in inner for o in n.outputs()}
     results = [o for block in node.blocks() for o in block.outputs()]
-    for value in (*node.inputs(), *(i for b in node.blocks() for n in walk(b) for i in n.inputs()), *results):
+    for value in (*node.inputs(), *(i for n in inner for i in n.inputs()), *results):
         if value.unique() not in inside:
             yield value
 

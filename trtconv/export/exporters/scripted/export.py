@@ -19,12 +19,9 @@ def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCand
     Raises UnsupportedError where no part loops over what may be a size or a script would not be the module, and what
     torch raises.
     """
-    import torch
-
     scripted = replace(trace, flat=with_scripts(trace.flat, trace.inputs))
     if not any(spec.dtype.name == "float64" for spec in trace.specs):
         lengths = Lengths(trace.specs, trace.space)
         for script in outermost_scripts(scripted.flat):
-            torch._C._jit_pass_inline(script.graph)
             write_tables(script.graph, script, lengths)
     return export_torchscript(scripted, output, opset, stack_sequences)

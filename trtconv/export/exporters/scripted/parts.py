@@ -52,20 +52,38 @@ def _class_loops(kind: Any) -> bool:
     # What packages loop over (the layers of an nn.Sequential) is theirs, and exporters know it.
     if kind.__module__.split(".")[0] == "torch":
         return False
+    # A method may come from another function, or by assignment.
+    sources = (kind, *_own_functions(kind))
+    return any(not _names(loop) <= FIXED for source in sources for loop in _loops(_parsed(source)))
+
+
+def _own_functions(kind: Any) -> Iterator[Any]:
+    return (value for value in vars(kind).values() if inspect.isfunction(value))
+
+
+def _parsed(source: Any) -> ast.AST:
+    """The syntax of a class or function; empty where its source cannot be read."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+        return ast.parse(textwrap.dedent(inspect.getsource(source)))
     except (OSError, TypeError, SyntaxError):
-        return False
-    return any(not _names(loop) <= FIXED for loop in _loops(tree))
+        return ast.Module([], [])
 
 
 def _loops(tree: ast.AST) -> Iterator[ast.expr]:
-    """What each loop runs over, or goes on for."""
-    for node in ast.walk(tree):
+    """What each loop runs over, or goes on for; those of a nested class are its own."""
+    for node in _without_nested_classes(tree):
         if isinstance(node, (ast.For, ast.comprehension)):
             yield node.iter
         elif isinstance(node, ast.While):
             yield node.test
+
+
+def _without_nested_classes(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        nested = isinstance(node, ast.ClassDef) and not isinstance(tree, ast.Module)
+        if not nested:
+            yield node
+            yield from _without_nested_classes(node)
 
 
 def _names(expression: ast.expr) -> set[str]:
@@ -86,9 +104,9 @@ def _scripted(part: nn.Module) -> nn.Module:
     except Exception as error:  # the compiler of scripts raises types of many kinds
         text = str(error).strip().splitlines()
         raise UnsupportedError(f"{type(part).__name__} is no script: {text[0] if text else error!r}") from error
-    for nested in script.modules():
-        if hasattr(nested, "graph"):
-            _select_rows(nested.graph)
+    # With what it calls, so that a number or a row is followed from where it is computed to where it is read.
+    torch._C._jit_pass_inline(script.graph)
+    _select_rows(script.graph)
     return script
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -35,22 +36,13 @@ def write_tables(graph: Any, module: Any, lengths: Lengths) -> None:
     if computes_in_float64(graph, module):
         return
     numbers = Numbers(graph, module)
-    tables = []
-    for value, users in rounded_twice(graph):
-        leaves = numbers.leaves(value)
-        counts = None if leaves is None else lengths.of(list(leaves.values()))
-        if leaves is None or counts is None:
-            continue
-        tables.append((value, users, list(leaves.values()), _table(numbers, value, list(leaves.values()), counts)))
+    # The file's Loop would start a float that it carries on from FP64, and go on in FP32.
     states = list(numbers.floats_carried_on())
-    for state in states:
-        leaves = list((numbers.leaves(state.value) or {}).values())
-        counts = lengths.of(leaves)
-        if counts is not None:
-            # The file's Loop would start from FP64 and go on in FP32.
-            tables.append((state.value, [], leaves, _table(numbers, state.value, leaves, counts)))
-    for value, users, leaves, table in tables:
-        read = _look_up(graph, value, leaves, table)
+    # Each is worked out before the graph changes; without users stands for all of them.
+    waiting = [*rounded_twice(graph), *((state.value, []) for state in states)]
+    tables = [(*pair, table) for pair in waiting if (table := _table(numbers, pair[0], lengths)) is not None]
+    for value, users, table in tables:
+        read = _look_up(graph, value, table)
         for user in users or [use.user for use in value.uses()]:
             user.replaceInputWith(value, read)
     for state in states:
@@ -114,10 +106,23 @@ def computes_in_float64(graph: Any, module: Any) -> bool:
     return any(n.kind() == "aten::double" or FLOAT64 in [i.toIValue() for i in n.inputs()] for n in nodes)
 
 
-def _table(numbers: Numbers, value: Any, leaves: Sequence[Leaf], lengths: Sequence[int]) -> torch.Tensor:
-    """The number by each of the leaves; NaN or 0 where Python raises, which no run comes to."""
+@dataclass(frozen=True)
+class Table:
+    """A number by the leaves that it is computed from, an axis for each."""
+
+    leaves: tuple[Leaf, ...]
+    entries: torch.Tensor
+
+
+def _table(numbers: Numbers, value: Any, lengths: Lengths) -> Table | None:
+    """The number's table, where it has one; NaN or 0 where Python raises, which no run comes to."""
     import torch
 
+    read = numbers.leaves(value)
+    leaves = tuple(read.values()) if read is not None else ()
+    counts = lengths.of(leaves)
+    if read is None or counts is None:
+        return None
     kind = value.type().kind()
     floating = kind in ("FloatType", "NumberType")
     dtype = torch.float32 if floating else torch.bool if kind == "BoolType" else torch.int64
@@ -134,26 +139,26 @@ def _table(numbers: Numbers, value: Any, leaves: Sequence[Leaf], lengths: Sequen
             return undefined
 
     # FP64 is rounded to FP32 as torch rounds a number that meets a tensor.
-    exact = torch.tensor(entries({}, list(zip(leaves, lengths, strict=True))), dtype=torch.float64 if floating else dtype)
-    return exact.to(dtype)
+    values = entries({}, list(zip(leaves, counts, strict=True)))
+    return Table(leaves, torch.tensor(values, dtype=torch.float64 if floating else dtype).to(dtype))
 
 
 def _filled(value: Any, lengths: Sequence[int]) -> Any:
     return [_filled(value, lengths[1:])] * lengths[0] if lengths else value
 
 
-def _look_up(graph: Any, value: Any, leaves: Sequence[Leaf], table: torch.Tensor) -> Any:
+def _look_up(graph: Any, value: Any, table: Table) -> Any:
     """A number of the same type that is read from the table, behind the one that is computed."""
     import torch
 
     types = torch._C
     constant, axis = graph.create("prim::Constant", [], 1), graph.create("prim::Constant", [], 1)
-    constant.t_("value", table)
-    constant.output().inferTypeFrom(table)
+    constant.t_("value", table.entries)
+    constant.output().inferTypeFrom(table.entries)
     axis.i_("value", 0)
     axis.output().setType(types.IntType.get())
     nodes, row = [constant, axis], constant.output()
-    for leaf in leaves:
+    for leaf in table.leaves:
         nodes.append(graph.create("aten::select", [row, axis.output(), leaf.value], 1))
         row = nodes[-1].output()
     nodes.append(graph.create(READS[value.type().kind()], [row], 1))
