@@ -100,7 +100,7 @@ def _scripted(part: nn.Module) -> nn.Module:
     if not loops(part):
         return part
     try:
-        script: nn.Module = torch.jit.script(part)
+        script: nn.Module = torch.jit.script(with_class_constants(part))
     except Exception as error:  # the compiler of scripts raises types of many kinds
         text = str(error).strip().splitlines()
         raise UnsupportedError(f"{type(part).__name__} is no script: {text[0] if text else error!r}") from error
@@ -108,6 +108,33 @@ def _scripted(part: nn.Module) -> nn.Module:
     torch._C._jit_pass_inline(script.graph)
     _select_rows(script.graph)
     return script
+
+
+def with_class_constants(part: nn.Module) -> nn.Module:
+    """The part with the numbers and texts of its class as its own, which are all that a script looks at; so its parts.
+
+    A copy that shares all else; itself where its classes have none.
+    """
+    import torch
+
+    if isinstance(part, torch.jit.ScriptModule):
+        return part
+    bases = [kind for kind in type(part).__mro__ if kind.__module__.split(".")[0] not in ("torch", "builtins")]
+    constants = {n: v for kind in reversed(bases) for n, v in vars(kind).items() if _is_constant(v) and n[:2] != "__"}
+    constants = {n: v for n, v in constants.items() if n not in part.__dict__ and getattr(part, n) is v}
+    children = {n: child if child is None else with_class_constants(child) for n, child in part._modules.items()}
+    if not constants and all(child is part._modules[n] for n, child in children.items()):
+        return part
+    other = copy.copy(part)
+    other._modules = children
+    other.__dict__.update(constants)
+    return other
+
+
+def _is_constant(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return bool(value) and all(map(_is_constant, value))
+    return isinstance(value, (bool, int, float, str))
 
 
 def _select_rows(graph: Any) -> None:
