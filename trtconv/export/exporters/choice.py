@@ -20,6 +20,7 @@ from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_differences, spread_infinities
 from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.scripted.export import export_scripted
+from trtconv.export.exporters.scripted.parts import NoLoopError
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
@@ -121,7 +122,8 @@ def choose(job: ExportTask) -> ChosenExport:
             waiting = [replace(w, as_exported=True) for w in ways(job.request)]
         if doubtful and not any(w.symbolic and not w.splits for w in waiting):
             return min(doubtful, key=lambda pair: pair[0])[1]
-    raise export_error(attempts, job, paths)
+    # That there is no loop explains nothing.
+    raise export_error([a for a in attempts if not isinstance(a.error, NoLoopError)], job, paths)
 
 
 def _dims_to_scan(way: Way, paths: SizePaths, result: Attempt, job: ExportTask) -> frozenset[str] | None:

@@ -80,7 +80,7 @@ def _recorded(trace: Trace) -> Any:
     if not scripts:
         return trace.flat
     for graph in _graphs(scripts):
-        require_own_writes(graph)
+        require_own_writes(graph, trace.base)
     return torch.jit.trace(trace.flat, trace.inputs, check_trace=False)
 
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from trtconv.core.errors import AccuracyError
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.export.exporters.scripted.parts import loops, with_class_constants
 
@@ -103,3 +104,50 @@ def test_constants_of_a_class_are_given_to_copies():
     plain = nn.Linear(2, 2)
     assert with_class_constants(plain) is plain
     assert torch.equal(with_class_constants(nn.Sequential(plain))[0].weight, plain.weight)
+
+
+CHOOSING = """
+class Net(nn.Module):
+    def forward(self, x):
+        return x.tolist()[0][0][0] + x if x.shape[1] > 4 else x.relu()
+
+
+namespace = {"nn": nn, "torch": torch}
+exec('''class Hidden(nn.Module):
+    def forward(self, x):
+        return x.tolist()[0][0][0] + x if x.shape[1] > 4 else x.relu()
+''', namespace)
+Hidden = namespace["Hidden"]
+"""
+WRITING = """
+class Net(nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        z = y.transpose(1, 2)
+        z[z == 9.0] = 0.0
+        for t in range(x.shape[1]):
+            y = y + x[:, t:t + 1]
+        return y
+"""
+
+
+def _details(text, name, write_module, export):
+    write_module(text)
+    with pytest.raises(AccuracyError) as caught:
+        export(f"net.py:{name}", ["x:float32[N,T,4]"], "N=1:2:3 T=3:5:6", exporter="torchscript")
+    return [line for line in caught.value.details if "scripted" in line]
+
+
+def test_a_module_without_loops_is_not_told_so(write_module, export):
+    assert _details(CHOOSING, "Net", write_module, export) == []
+
+
+def test_a_source_that_cannot_be_read_is_told(write_module, export):
+    (line,) = _details(CHOOSING, "Hidden", write_module, export)
+    assert "the source of Hidden cannot be read" in line
+
+
+def test_a_write_in_place_is_told_with_its_own_line(write_module, export):
+    (line,) = _details(WRITING, "Net", write_module, export)
+    assert "a part that is scripted writes in place" in line
+    assert "net.py:10 (z[z == 9.0] = 0.0)" in line

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import UnsupportedError
+from trtconv.export.exporters.scripted.lines import source_line
+from trtconv.export.exporters.scripted.rounding import walk
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,13 +33,13 @@ NEW = frozenset(f"aten::{name}" for name in (
 SAME = {"rsub": ("neg", "add")}
 
 
-def require_own_writes(graph: Any) -> None:
+def require_own_writes(graph: Any, base: Path | None = None) -> None:
     """Raise UnsupportedError where a script writes into memory that something else may read.
 
     torch.onnx makes operators of what is written in place; what the write does to another view, an input or an element
     of a list is lost. Rows of a new tensor may be written, and what nobody else has.
     """
-    nodes = list(_walk(graph))
+    nodes = list(walk(graph))
     for index, node in enumerate(nodes):
         if not _writes(node):
             continue
@@ -45,19 +48,11 @@ def require_own_writes(graph: Any) -> None:
             continue  # a list, or what a normalisation does in training
         own = _is_new_row(target, nodes[:index]) if node.kind() == "aten::copy_" else _is_nobodys(target)
         if not own:
-            line = str(node.sourceRange()).strip().splitlines()
-            where = next((text.strip() for text in line if "<---" not in text and "~" not in text and text.strip()), "")
+            where = "; ".join(part for part in (node.kind().removeprefix("aten::"), source_line(node, base)) if part)
             raise UnsupportedError(
-                f"a loop writes in place into what something else may read ({node.kind().removeprefix('aten::')}; "
-                f"{where[:120]}): write a new tensor, such as with torch.where"
+                f"a part that is scripted writes in place into what something else may read ({where}): write a new "
+                "tensor, such as with torch.where"
             )
-
-
-def _walk(block: Any) -> Iterator[Any]:
-    for node in block.nodes():
-        yield node
-        for inner in node.blocks():
-            yield from _walk(inner)
 
 
 def _writes(node: Any) -> bool:

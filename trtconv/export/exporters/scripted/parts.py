@@ -24,21 +24,37 @@ Change = Callable[["nn.Module"], "nn.Module"]
 FIXED = frozenset(("self", "range", "enumerate", "zip", "len", "reversed", "list", "tuple"))
 
 
+class NoLoopError(UnsupportedError):
+    """There is nothing to script in the module, which says nothing about why it cannot be exported."""
+
+
 def with_scripts(flat: Any, inputs: Sequence[Any]) -> Any:
     """A copy of the flat module in which each part that loops is a script of it, with the same weights.
 
-    Raises UnsupportedError where no part does, torch.jit.script takes one of them not, or a script does not say what
-    Python runs: it is not asked about decorators, `__call__`, hooks or what stands under `torch.jit.is_scripting`.
+    Raises NoLoopError where no part does, and UnsupportedError where torch.jit.script takes one of them not, its source
+    cannot be read, or a script does not say what Python runs: it is not asked about decorators, `__call__`, hooks or
+    what stands under `torch.jit.is_scripting`.
     """
     plain = replaced(flat.module, _with_plain_cells)
     scripted = callable_module(replaced(plain, _scripted))
     if scripted is plain:
-        raise UnsupportedError("no part of the module has a loop over what may be a size")
+        hidden = next((type(part) for part in plain.modules() if _is_hidden(type(part))), None)
+        if hidden is not None:
+            raise UnsupportedError(f"the source of {hidden.__name__} cannot be read, and no loop in it be scripted")
+        raise NoLoopError("no part of the module has a loop over what may be a size")
     positional, keywords = flat.arguments(inputs)
     require_same_operators(plain, scripted, positional, keywords)
     other = copy.copy(flat)
     other._modules = {**flat._modules, "module": scripted}
     return other
+
+
+def _is_hidden(kind: Any) -> bool:
+    """True for a class whose forward is written in Python that nobody can read, as in `exec`."""
+    forward = getattr(kind, "forward", None)
+    if kind.__module__.split(".")[0] == "torch" or not inspect.isfunction(forward):
+        return False
+    return not list(ast.iter_child_nodes(_parsed(forward)))
 
 
 def loops(part: nn.Module) -> bool:
