@@ -28,7 +28,7 @@ TYPED = ("aten::to", "aten::zeros", "aten::ones", "aten::full", "aten::new_zeros
 READS = {"FloatType": "aten::Float", "NumberType": "aten::Float", "IntType": "aten::Int", "BoolType": "aten::Bool"}
 
 
-def write_tables(graph: Any, module: Any, lengths: Lengths) -> None:
+def write_tables(graph: Any, module: Any, lengths: TableLengths) -> None:
     """Look up the numbers of an inlined graph that meet tensors or conditions and that FP32 rounds twice, in place.
 
     One that is computed from a value, or from more than two numbers, stays: `rounded_twice` tells it.
@@ -50,7 +50,7 @@ def write_tables(graph: Any, module: Any, lengths: Lengths) -> None:
             state.body.returnNode().replaceInput(state.index + 1, state.start)
 
 
-class Lengths:
+class TableLengths:
     """As many entries as a table needs: no loop takes more steps than twice an input's elements, and no size is longer.
 
     A file that looks further fails to run, and is refused.
@@ -114,7 +114,7 @@ class Table:
     entries: torch.Tensor
 
 
-def _table(numbers: Numbers, value: Any, lengths: Lengths) -> Table | None:
+def _table(numbers: Numbers, value: Any, lengths: TableLengths) -> Table | None:
     """The number's table, where it has one; NaN or 0 where Python raises, which no run comes to."""
     import torch
 
