@@ -13,6 +13,7 @@ from trtconv.export.exporters.recorded.bits import SINCE, NewerOpsetError
 from trtconv.export.exporters.recorded.operators import recorded_forms
 from trtconv.export.exporters.scripted.decisions import inexact_decisions
 from trtconv.export.exporters.scripted.likeness import require_own_writes
+from trtconv.export.exporters.scripted.tables import mixes_floats
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.scripted_module import outermost_scripts
@@ -41,7 +42,9 @@ def export_torchscript(
     if amend is not None:
         amend(output)
     finish(output, trace, _origins(output, trace))
-    notes = [n for graph in _graphs(outermost_scripts(trace.flat)) for n in inexact_decisions(graph, trace.base)]
+    notes: list[str] = []
+    for graph in _graphs(outermost_scripts(trace.flat)):
+        notes += inexact_decisions(graph, trace.base, mixes_floats(graph, trace.flat, trace.specs))
     seconds = time.monotonic() - started
     return ExportCandidate(output, "torchscript", chosen, trace.sizes, seconds, tuple(dict.fromkeys(notes)))
 

@@ -89,6 +89,21 @@ def test_a_comparison_that_has_no_table_is_told_with_its_line(body, line, write_
     assert "net.py:" in note
 
 
+@pytest.mark.parametrize(
+    ("dtype", "body"),
+    [
+        ("float16", "ys.append(x[:, t] >= t * 0.3)"),
+        ("float64", "ys.append(x[:, t] >= t / n)"),
+        ("float32", "ys.append(x[:, t].to(torch.float16) >= t * 0.3)"),
+    ],
+)
+def test_numbers_that_meet_other_types_have_no_table_and_are_told(dtype, body, write_module, export):
+    """FP16(0.9) is 0.8999, and what is fed as that is not FP32(0.9)."""
+    write_module(LOOP.format(counts="n", body=body).replace("decay = decay * 0.9", "pass"))
+    result = export("net.py:Net", [f"x:{dtype}[N,T]", "levels:int64[N]"], "N=1:2:3 T=3:5:6", exporter="torchscript")
+    assert any("in FP64" in note and "net.py:" in note for note in result.notes)
+
+
 SCRIPTED = """
 class Steps(nn.Module):
     def forward(self, x):

@@ -33,15 +33,18 @@ NOTE = (
 )
 
 
-def inexact_decisions(graph: Any, base: Path | None = None) -> tuple[str, ...]:
-    """A note that names the lines at which an inlined graph decides by a number that FP32 rounds twice; else none."""
-    lines = dict.fromkeys(source_line(node, base) for node in _deciding(graph))
+def inexact_decisions(graph: Any, base: Path | None = None, mixed: bool = False) -> tuple[str, ...]:
+    """A note that names the lines at which an inlined graph decides by a number that FP32 rounds twice; else none.
+
+    `mixed`: there are tensors of another type than FP32 (`mixes_floats`).
+    """
+    lines = dict.fromkeys(source_line(node, base) for node in _deciding(graph, mixed))
     return (NOTE.format(lines=", ".join(list(lines)[:4])),) if lines else ()
 
 
-def _deciding(graph: Any) -> Iterator[Any]:
+def _deciding(graph: Any, mixed: bool) -> Iterator[Any]:
     showing: set[int] = set()
-    for value, _ in rounded_twice(graph):
+    for value, _ in rounded_twice(graph, mixed):
         if value.type().kind() in ("FloatType", "NumberType"):
             showing.add(value.unique())
         else:

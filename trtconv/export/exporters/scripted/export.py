@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trtconv.export.exporters.scripted.parts import with_scripts
 from trtconv.export.exporters.scripted.sequences import stack_sequences
-from trtconv.export.exporters.scripted.tables import TableLengths, write_tables
+from trtconv.export.exporters.scripted.tables import TableLengths, mixes_floats, write_tables
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.scripted_module import outermost_scripts
@@ -20,8 +20,8 @@ def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCand
     torch raises.
     """
     scripted = replace(trace, flat=with_scripts(trace.flat, trace.inputs))
-    if not any(spec.dtype.name == "float64" for spec in trace.specs):
-        lengths = TableLengths(trace.specs, trace.space)
-        for script in outermost_scripts(scripted.flat):
+    lengths = TableLengths(trace.specs, trace.space)
+    for script in outermost_scripts(scripted.flat):
+        if not mixes_floats(script.graph, script, trace.specs):
             write_tables(script.graph, script, lengths)
     return export_torchscript(scripted, output, opset, stack_sequences)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 # A table by two numbers may be larger: 2 MiB.
 MOST_OF_TWO = 8 * MOST_ENTRIES
-# aten::to(..., dtype=float64).
-FLOAT64 = 7
-TYPED = ("aten::to", "aten::zeros", "aten::ones", "aten::full", "aten::new_zeros", "aten::new_ones", "aten::tensor")
+# aten::to(..., dtype=float16), float64, bfloat16.
+OTHER_FLOATS = (5, 7, 15)
+CASTS = ("aten::half", "aten::double", "aten::bfloat16")
 READS = {"FloatType": "aten::Float", "NumberType": "aten::Float", "IntType": "aten::Int", "BoolType": "aten::Bool"}
 
 
@@ -33,8 +33,6 @@ def write_tables(graph: Any, module: Any, lengths: TableLengths) -> None:
 
     One that is computed from a value, or from more than two numbers, stays: `rounded_twice` tells it.
     """
-    if computes_in_float64(graph, module):
-        return
     numbers = Numbers(graph, module)
     # The file's Loop would start a float that it carries on from FP64, and go on in FP32.
     states = list(numbers.floats_carried_on())
@@ -71,14 +69,20 @@ class TableLengths:
         return tuple(MOST_ENTRIES if leaf.open_ended else self.single for leaf in leaves)
 
 
-def rounded_twice(graph: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """The numbers that FP32 rounds twice, with the nodes that compute with tensors or decide by them."""
+def rounded_twice(graph: Any, mixed: bool = False) -> Iterator[tuple[Any, list[Any]]]:
+    """The numbers that FP32 rounds twice, with the nodes that compute with tensors or decide by them.
+
+    `mixed`: they may go to tensors of another type, for which FP32 is once too often.
+    """
+    least = Rounding.ONCE if mixed else Rounding.TWICE
     levels = roundings(graph)
     nodes = list(walk(graph))
     parameters = [v for n in nodes if n.kind() == "prim::Loop" for b in n.blocks() for v in b.inputs()]
     for value in (*parameters, *(o for n in nodes for o in n.outputs())):
-        if not is_number(value) or levels.get(value.unique(), Rounding.SHORT) < Rounding.TWICE:
+        if not is_number(value) or levels.get(value.unique(), Rounding.SHORT) < least:
             continue
+        if value.node().kind() == "prim::Constant":
+            continue  # exporters write it in the type of its tensor
         users = [use.user for use in value.uses() if _decides(use, value)]
         if users:
             yield value, users
@@ -96,14 +100,23 @@ def _decides(use: Any, value: Any) -> bool:
     return not is_pure(user)
 
 
-def computes_in_float64(graph: Any, module: Any) -> bool:
-    """True where tensors may be FP64, to which numbers go as they are."""
+def mixes_floats(graph: Any, module: Any, specs: Sequence[TensorSpec]) -> bool:
+    """True where tensors may be FP64, to which numbers go as they are, or FP16, to which they are rounded at once."""
     import torch
 
-    if any(t.dtype == torch.float64 for t in (*module.parameters(), *module.buffers())):
-        return True
-    nodes = [n for n in walk(graph) if n.kind() in ("aten::double", *TYPED)]
-    return any(n.kind() == "aten::double" or FLOAT64 in [i.toIValue() for i in n.inputs()] for n in nodes)
+    others = (torch.float16, torch.bfloat16, torch.float64)
+    held = any(t.dtype in others for t in (*module.parameters(), *module.buffers()))
+    fed = any(spec.dtype.name in ("float16", "bfloat16", "float64") for spec in specs)
+    return held or fed or any(n.kind() in CASTS or _dtype_of(n) in OTHER_FLOATS for n in walk(graph))
+
+
+def _dtype_of(node: Any) -> Any:
+    """The type that an operator is told to give, in the numbers of torch's."""
+    if not node.kind().startswith("aten::"):
+        return None
+    parameters = node.schema().partition("(")[2].partition(") ->")[0].split(", ")
+    names = [p.partition("=")[0].split(" ")[-1] for p in parameters if p != "*"]
+    return list(node.inputs())[names.index("dtype")].toIValue() if "dtype" in names else None
 
 
 @dataclass(frozen=True)
