@@ -19,6 +19,7 @@ DEEPEST = 4
 MOST_KEYS = 20_000
 MOST_SIZES = 4096
 LONGEST_TEXT = 64
+MACHINERY = frozenset(("builtins", "torch", "numpy", "sympy", "trtconv"))
 Key = tuple[int, ...]
 
 
@@ -70,12 +71,22 @@ def _keys(value: Any, visited: set[int], depth: int, text: bool) -> Iterator[Key
         if not is_library(function.__code__.co_filename):
             for entry in (*_constants(function.__code__), *shared):
                 yield from _keys(entry, visited, depth + 1, text)
-    elif type(value).__module__ not in ("builtins", "torch", "numpy"):
+    elif _may_hold_tables(value):
         inner = {n: v for n, v in getattr(value, "__dict__", {}).items() if not n.startswith("__")}
         tables = [v for v in vars(type(value)).values() if isinstance(v, (Mapping, set, frozenset, list, tuple))]
         names_in_text = [*inner, *vars(type(value))] if text else []
         for entry in (*names_in_text, *inner.values(), *tables):
             yield from _keys(entry, visited, depth + 1, text)
+
+
+def _may_hold_tables(value: Any) -> bool:
+    """True for modules and for objects of classes that are not torch's and the like.
+
+    A fake tensor leads to its mode, and that to torch's cache of every operator since the process began.
+    """
+    from torch import nn
+
+    return isinstance(value, nn.Module) or type(value).__module__.partition(".")[0] not in MACHINERY
 
 
 def _key_in_text(value: str) -> Key | None:

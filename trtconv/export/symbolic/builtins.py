@@ -11,6 +11,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -178,28 +179,28 @@ def replacements(choices: dict[Frame, None] | None = None) -> dict[str, Any]:
 @contextmanager
 def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = None) -> Iterator[None]:
     """For the time of the block the modules of the user's code see the replacements as globals."""
-    spaces = user_namespaces(module)
     new = replacements(choices)
     imported = _of_imports(new)
     undo: list[tuple[dict[str, Any], str, Any]] = []
     try:
-        for space in spaces:
+        for space in _globals_of(module, imported):
             for name, value in new.items():
-                if name not in space:
-                    undo.append((space, name, None))
-                    space[name] = value
-            for name, value in list(space.items()):
+                if name not in space.names:
+                    undo.append((space.names, name, None))
+                    space.names[name] = value
+            for name in space.imports:
+                value = space.names.get(name)
                 if id(value) in imported:
-                    undo.append((space, name, value))
-                    space[name] = imported[id(value)]
+                    undo.append((space.names, name, value))
+                    space.names[name] = imported[id(value)]
         with _masks_of_sizes():
             yield
     finally:
-        for space, name, old in undo:
+        for names, name, old in undo:
             if old is None:
-                del space[name]
+                del names[name]
             else:
-                space[name] = old
+                names[name] = old
 
 
 @contextmanager
@@ -230,6 +231,34 @@ def _of_imports(new: Mapping[str, Any]) -> dict[int, Any]:
     shim = _symbolic_math()
     functions = {id(f): getattr(shim, name) for name, f in vars(math).items() if getattr(shim, name) is not f}
     return {id(math): shim, id(np): symbolic_numpy(shim, new, _stays), **functions}
+
+
+@dataclass(frozen=True)
+class _Globals:
+    """The globals of a file, how many there were, and the names of those that came from `math` and `numpy`."""
+
+    names: dict[str, Any]
+    count: int
+    imports: tuple[str, ...]
+
+
+# Of the parts that were looked at last: how many files were loaded then, and their globals. A search by sizes runs
+# thousands of copies of a module.
+_READ: dict[frozenset[str], tuple[int, list[_Globals]]] = {}
+
+
+def _globals_of(module: nn.Module, imported: Mapping[int, Any]) -> list[_Globals]:
+    """The globals of the user's files, read anew when a file was loaded or a global came or went."""
+    parts = frozenset(type(part).__module__ for part in module.modules())
+    loaded, spaces = _READ.get(parts, (0, []))
+    if loaded != len(sys.modules) or any(len(s.names) != s.count for s in spaces):
+        spaces = [
+            _Globals(names, len(names), tuple(n for n, value in names.items() if id(value) in imported))
+            for names in user_namespaces(module)
+        ]
+        _READ.clear()
+        _READ[parts] = (len(sys.modules), spaces)
+    return spaces
 
 
 def user_namespaces(module: nn.Module) -> list[dict[str, Any]]:
