@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Values made for the decisions of one graph; they cannot be drawn from a spec.
 BOUNDARY = "boundary"
+PATH = "path"
+"""The label of points at the sizes of other paths through the module."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.text.listing import list_first
 from trtconv.export.exporters.attempt import Attempt, ExportTask
-from trtconv.proof.points import BOUNDARY
+from trtconv.proof.points import BOUNDARY, PATH
 from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries
 from trtconv.proof.proving import prove
 from trtconv.proof.sampling import with_probes
@@ -19,12 +19,15 @@ from trtconv.proof.sampling import with_probes
 # A larger graph is not copied for this.
 MOST_BYTES = 1 << 29
 MOST_NAMED = 3
+# Sizes of other paths through the module at which the boundaries are looked for too.
+MOST_SIZES = 8
 
 
 def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
     """The attempt compared at the boundaries of its decisions too; the points made for it are samples from then on.
 
-    Inputs that a user's function makes are left as they are.
+    A threshold that the module chooses by a size is another one on another path, so that the boundaries are also fed
+    at the sizes of these. Inputs that a user's function makes are left as they are.
     """
     if attempt.candidate is None or attempt.verdict is None or attempt.runs is None:
         return job, attempt
@@ -40,6 +43,9 @@ def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
         return job, attempt
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
     samples = probes.samples(job.runner, first.point, before)
+    for other in [s for s in job.samples.items if s.point.label == PATH][:MOST_SIZES]:
+        more = probe_boundaries(model, other.inputs, open_graph, bounds)
+        samples += more.samples(job.runner, other.point, before + len(samples))
     notes = (*attempt.candidate.notes, *_missed_in_words(probes, model))
     attempt = replace(attempt, candidate=replace(attempt.candidate, notes=notes))
     if not samples or attempt.verdict is None or attempt.runs is None:

@@ -30,7 +30,7 @@ from trtconv.export.sizes.file_sizes import differing_sizes
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES, meets_floats_of_sizes
 from trtconv.export.sizes.scan import scan_sizes
 from trtconv.proof.joint_sizes import SizeCoverage
-from trtconv.proof.points import SamplePoint
+from trtconv.proof.points import PATH, SamplePoint
 from trtconv.proof.proving import ProofVerdict
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import Samples, with_probes
@@ -153,7 +153,7 @@ def with_paths(job: ExportTask, paths: SizePaths) -> ExportTask:
     present = {s.point.dims for s in job.samples.items}
     seed, samples = job.request.source.seed, []
     for sizes in paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]:
-        point = SamplePoint("path", tuple({**dict(job.sizes), **sizes}.items()), "random", seed)
+        point = SamplePoint(PATH, tuple({**dict(job.sizes), **sizes}.items()), "random", seed)
         if point.dims not in present:
             inputs = job.make(point)
             samples.append(ReferenceSample(point, inputs, job.runner(inputs)))

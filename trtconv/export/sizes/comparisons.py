@@ -6,6 +6,7 @@ As an index it is a question like that of an `if`: torch records the answer, wit
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,8 +20,47 @@ from trtconv.export.module.user_code import is_library
 @contextmanager
 def arithmetic_of_python() -> Iterator[None]:
     """Symbolic sizes are compared, divided and rounded as Python's numbers are, for the time of the block."""
-    with comparisons_as_numbers(), divisions_that_raise(), rounding_to_tens():
+    with comparisons_as_numbers(), whole_quotients(), divisions_that_raise(), rounding_to_tens():
         yield
+
+
+@contextmanager
+def whole_quotients() -> Iterator[None]:
+    """`a // b` of floats from sizes is Python's, for the time of the block: 0.5 // 0.1 is 4.0, as 0.1 is over a tenth.
+
+    torch takes the floor of the rounded quotient, 5. Python's takes the remainder, which is exact, from `a` first.
+    """
+    import torch
+
+    def floor_divide(own: Any, other: Any) -> Any:
+        if not isinstance(other, (int, float, torch.SymInt, torch.SymFloat)):
+            return NotImplemented
+        return whole_quotient(own, other)
+
+    def reflected(own: Any, other: Any) -> Any:
+        return floor_divide(other, own) if isinstance(other, (int, float)) else NotImplemented
+
+    plain = torch.SymInt.__floordiv__
+
+    def of_size(own: Any, other: Any) -> Any:
+        return whole_quotient(own, other) if isinstance(other, (float, torch.SymFloat)) else plain(own, other)
+
+    with ExitStack() as stack:
+        for kind, name, method in (
+            (torch.SymFloat, "__floordiv__", floor_divide),
+            (torch.SymFloat, "__rfloordiv__", reflected),
+            (torch.SymInt, "__floordiv__", of_size),
+        ):
+            stack.enter_context(mock.patch.object(kind, name, method))
+        yield
+
+
+def whole_quotient(a: Any, b: Any) -> Any:
+    """The floor of a quotient of which one side is a float, as CPython has it (`_float_div_mod`)."""
+    import torch
+
+    a, b = torch.sym_float(a), torch.sym_float(b)
+    return torch.sym_float(math.floor((a - a % b) / b + 0.5))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -187,9 +188,20 @@ def _never_negative(node: Any, steps: Any) -> bool:
     return bool(isinstance(last, int) and isinstance(by, int) and by < 0 and last >= -1)
 
 
+# Python's forms of what a script computes otherwise of floats: 0.5 // 0.1 is 4.0 and not the floor of 5.0, and
+# 0.9 % 1.0 is 0.9.
+OF_FLOATS = {"aten::floordiv": operator.floordiv, "aten::remainder": operator.mod}
+
+
 def _call(node: Any, arguments: Sequence[Any]) -> Any:
     import torch
 
+    of_floats = OF_FLOATS.get(node.kind()) if any(isinstance(a, float) for a in arguments) else None
+    if of_floats is not None and all(isinstance(a, (int, float)) for a in arguments):
+        try:
+            return of_floats(*arguments)
+        except ArithmeticError as error:
+            raise UndefinedNumberError(f"{node.kind()} of {arguments}") from error
     # The operators of numbers are overloads: `aten::mul.int_float(int a, float b) -> float`. One that is not named
     # makes tensors of them.
     namespace, name = node.kind().split("::")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.exporters.scripted.lines import source_line
-from trtconv.export.exporters.scripted.rounding import walk
 
 if TYPE_CHECKING:
     from torch import nn
@@ -39,7 +38,7 @@ def require_own_writes(graph: Any, base: Path | None = None) -> None:
     torch.onnx makes operators of what is written in place; what the write does to another view, an input or an element
     of a list is lost. Rows of a new tensor may be written, and what nobody else has.
     """
-    nodes = list(walk(graph))
+    nodes = list(_that_may_run(graph))
     for index, node in enumerate(nodes):
         if not _writes(node):
             continue
@@ -53,6 +52,18 @@ def require_own_writes(graph: Any, base: Path | None = None) -> None:
                 f"a part that is scripted writes in place into what something else may read ({where}): write a new "
                 "tensor, such as with torch.where"
             )
+
+
+def _that_may_run(block: Any) -> Iterator[Any]:
+    """The nodes of a graph or block but for branches that are never taken, as in `F.relu(x, inplace=False)`."""
+    for node in block.nodes():
+        yield node
+        inner = list(node.blocks())
+        decided = next(iter(node.inputs())).toIValue() if node.kind() == "prim::If" else None
+        if isinstance(decided, bool):
+            inner = inner[:1] if decided else inner[1:]
+        for taken in inner:
+            yield from _that_may_run(taken)
 
 
 def _writes(node: Any) -> bool:
