@@ -29,7 +29,7 @@ NEW = frozenset(f"aten::{name}" for name in (
     "new_full", "new_empty", "clone",
 ))  # fmt: skip
 # How a script writes an operator of Python's.
-SAME = {"rsub": ("neg", "add")}
+SAME = {"rsub": ("neg", "add"), "fill_": ("copy_",)}
 
 
 def require_own_writes(graph: Any, base: Path | None = None) -> None:
