@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         AccuracyError,
         CrashError,
         DifferenceError,
+        EndlessError,
         InvalidRequestError,
         LimitError,
         MissingDependencyError,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AccuracyError", "Conversion", "CrashError", "DifferenceError", "EngineCode", "Fleet", "InvalidRequestError",
+    "AccuracyError", "Conversion", "CrashError", "DifferenceError", "EndlessError", "EngineCode", "Fleet", "InvalidRequestError",
     "LimitError", "MissingDependencyError", "OutputBusyError", "OverBudgetError", "Session", "TrtconvError", "Trust",
     "Tuned", "UnsafeFolderError", "UnsupportedError", "UntrustedError", "Verdict", "assert_equal", "check", "convert",
     "load", "sweep", "tune",

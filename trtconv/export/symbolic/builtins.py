@@ -251,11 +251,17 @@ def _globals_of(module: nn.Module, imported: Mapping[int, Any]) -> list[_Globals
     """The globals of the user's files, read anew when a file was loaded or a global came or went."""
     parts = frozenset(type(part).__module__ for part in module.modules())
     loaded, spaces = _READ.get(parts, (0, []))
-    if loaded != len(sys.modules) or any(len(s.names) != s.count for s in spaces):
-        spaces = [
-            _Globals(names, len(names), tuple(n for n, value in names.items() if id(value) in imported))
-            for names in user_namespaces(module)
-        ]
+    if loaded != len(sys.modules) or [len(s.names) for s in spaces] != [s.count for s in spaces]:
+        # Of a run whose steps are followed this is no step, and a trace function would be called for each name.
+        watching = sys.gettrace()
+        sys.settrace(None)
+        try:
+            spaces = [
+                _Globals(names, len(names), tuple([n for n, value in names.items() if id(value) in imported]))
+                for names in user_namespaces(module)
+            ]
+        finally:
+            sys.settrace(watching)
         _READ.clear()
         _READ[parts] = (len(sys.modules), spaces)
     return spaces
