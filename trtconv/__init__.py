@@ -51,8 +51,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AccuracyError", "Conversion", "CrashError", "DifferenceError", "EndlessError", "EngineCode", "Fleet",
     "InvalidRequestError", "LimitError", "MissingDependencyError", "OutputBusyError", "OverBudgetError", "Session",
-    "TrtconvError", "Trust", "Tuned", "UnsafeFolderError", "UnsupportedError", "UntrustedError", "Verdict", "assert_equal", "check", "convert",
-    "load", "sweep", "tune",
+    "TrtconvError", "Trust", "Tuned", "UnsafeFolderError", "UnsupportedError", "UntrustedError",
+    "Verdict", "assert_equal", "check", "convert", "load", "sweep", "tune",
 ]  # fmt: skip
 # Where each name of the door is defined.
 _MODULES = {
