@@ -9,22 +9,11 @@ import torch
 from torch import nn
 
 from tests.adversary.attack import attack
+from tests.adversary.inputs import FINITE, halves, normal
 
 SHORT = "N=1:2:4 T=2:9:30"
 FROM_ONE = "N=1:2:4 T=1:9:24"
 LONG = "N=1:1:2 T=2:20:300"
-FINITE = ("normal", "unit", "bytes", "tiny", "zeros", "tenths", "halves", "ascending", "positive", "negative", "ones")
-
-
-def _r(*shape, scale=1.0, seed=0, **more):
-    return lambda: {"x": (np.random.RandomState(seed + sum(shape)).randn(*shape) * scale).astype(np.float32), **more}
-
-
-def _h(*shape, seed=0, **more):
-    return lambda: {
-        "x": (np.random.RandomState(seed + sum(shape)).randint(-6, 7, shape) / 2).astype(np.float32),
-        **more,
-    }
 
 
 def _t(*shape, step=0.1, seed=0, **more):
@@ -88,7 +77,7 @@ class A3403RoundedTimes(_Cell):
         return torch.stack(outs, 1)
 
 
-@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 30, 4), _r(1, 2, 4), _r(1, 3, 4)))
+@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 30, 4), normal(1, 2, 4), normal(1, 3, 4)))
 class A3404StackedCells(nn.Module):
     def __init__(self):
         super().__init__()
@@ -107,7 +96,7 @@ class A3404StackedCells(nn.Module):
         return torch.stack(outs, 1), h1
 
 
-@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(2, 24, 4), _r(1, 1, 4), _r(1, 8, 4)))
+@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(2, 24, 4), normal(1, 1, 4), normal(1, 8, 4)))
 class A3405ClockworkCells(nn.Module):
     def __init__(self):
         super().__init__()
@@ -137,7 +126,12 @@ class A3406BackwardsDiscount(nn.Module):
         return torch.stack(outs, 1).flip(1)
 
 
-@attack("x:float32[N,T,4]", dims="N=1:1:2 T=1:6:12", kinds=FINITE, feeds=(_h(1, 12, 4), _h(2, 1, 4), _h(1, 5, 4)))
+@attack(
+    "x:float32[N,T,4]",
+    dims="N=1:1:2 T=1:6:12",
+    kinds=FINITE,
+    feeds=(halves(1, 12, 4), halves(2, 1, 4), halves(1, 5, 4)),
+)
 class A3407NestedPairs(nn.Module):
     def forward(self, x):
         n = x.shape[1]
@@ -151,7 +145,7 @@ class A3407NestedPairs(nn.Module):
         return best, pair // n, pair % n
 
 
-@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 30, 4), _r(1, 10, 4)))
+@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 30, 4), normal(1, 10, 4)))
 class A3410TableByStep(nn.Module):
     def __init__(self):
         super().__init__()
@@ -168,7 +162,7 @@ class A3410TableByStep(nn.Module):
         return torch.stack(outs, 1)
 
 
-@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_h(2, 30, 4), _h(1, 7, 4), _h(1, 2, 4)))
+@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(halves(2, 30, 4), halves(1, 7, 4), halves(1, 2, 4)))
 class A3413HalvingStride(nn.Module):
     def forward(self, x):
         n = x.shape[1]
@@ -185,7 +179,7 @@ class A3413HalvingStride(nn.Module):
     "lengths:int64[N]=1:24",
     dims=FROM_ONE,
     kinds=FINITE,
-    feeds=(_r(3, 24, 4, lengths=np.array([1, 24, 10])), _r(1, 1, 4, lengths=np.array([20]))),
+    feeds=(normal(3, 24, 4, lengths=np.array([1, 24, 10])), normal(1, 1, 4, lengths=np.array([20]))),
 )
 class A3415LengthsByStep(_Cell):
     def forward(self, x, lengths):
@@ -199,7 +193,7 @@ class A3415LengthsByStep(_Cell):
         return torch.stack(outs, 1)
 
 
-@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_h(2, 30, 4), _h(1, 3, 4)))
+@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(halves(2, 30, 4), halves(1, 3, 4)))
 class A3416Decays(nn.Module):
     """A carried float that a size and a step multiply."""
 
@@ -227,7 +221,12 @@ class A3417Quantisation(nn.Module):
         return torch.stack(outs, 1)
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:4 T=3:9:30", kinds=FINITE, feeds=(_r(2, 30, 4), _r(1, 3, 4), _r(1, 17, 4)))
+@attack(
+    "x:float32[N,T,4]",
+    dims="N=1:2:4 T=3:9:30",
+    kinds=FINITE,
+    feeds=(normal(2, 30, 4), normal(1, 3, 4), normal(1, 17, 4)),
+)
 class A3418TruncatedMeans(nn.Module):
     def forward(self, x):
         outs, n = [], x.shape[1]
@@ -237,7 +236,7 @@ class A3418TruncatedMeans(nn.Module):
         return torch.stack(outs, 1)
 
 
-@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 30, 4), _r(1, 4, 4), _r(1, 5, 4)))
+@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 30, 4), normal(1, 4, 4), normal(1, 5, 4)))
 class A3421SegmentsByDivmod(_Cell):
     def forward(self, x):
         n, h, outs = x.shape[1], torch.zeros(x.shape[0], 4), []
@@ -252,7 +251,7 @@ class A3421SegmentsByDivmod(_Cell):
         return torch.stack(outs, 1)
 
 
-@attack("x:float32[N,T,4]=0:6", dims=SHORT, kinds=FINITE, feeds=(_t(2, 30, 4), _h(1, 9, 4)))
+@attack("x:float32[N,T,4]=0:6", dims=SHORT, kinds=FINITE, feeds=(_t(2, 30, 4), halves(1, 9, 4)))
 class A3422NumbersIntoInts(nn.Module):
     """Whole numbers of the counter that overflow what FP32 has, and meet int64 and int32 values."""
 

@@ -10,23 +10,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import FINITE, halves, normal
 
 SHORT = "N=1:2:4 T=2:9:24"
 FROM_ONE = "N=1:2:4 T=1:9:24"
 LONG = "N=1:1:2 T=2:50:600"
 ROOM = "N=1:1:3 H=1:7:20 W=1:10:21"
-FINITE = ("normal", "unit", "bytes", "tiny", "zeros", "tenths", "halves", "ascending", "positive", "negative", "ones")
-
-
-def _r(*shape, scale=1.0, seed=0, **more):
-    return lambda: {"x": (np.random.RandomState(seed + sum(shape)).randn(*shape) * scale).astype(np.float32), **more}
-
-
-def _h(*shape, seed=0, **more):
-    return lambda: {
-        "x": (np.random.RandomState(seed + sum(shape)).randint(-6, 7, shape) / 2).astype(np.float32),
-        **more,
-    }
 
 
 def _v(*values, dtype=np.float32, name="x"):
@@ -67,7 +56,7 @@ def A3476BytesMixed(self, x):
     )
 
 
-@forward("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 9, 4, scale=200), _h(1, 3, 4)))
+@forward("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 9, 4, scale=200), halves(1, 3, 4)))
 def A3478HalfSoftmaxAndSums(self, x):
     h = (x * 20).half()
     p = h.softmax(-1)
@@ -115,7 +104,7 @@ def A3482InfinitiesSorted(self, x):
     )
 
 
-@forward("x:float32[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(_h(3, 24), _v(1.0, 1, 1, 0, 0)))
+@forward("x:float32[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(halves(3, 24), _v(1.0, 1, 1, 0, 0)))
 def A3483RanksOfTies(self, x):
     order = x.argsort(dim=1, stable=True)
     rank = order.argsort(1)
@@ -125,7 +114,7 @@ def A3483RanksOfTies(self, x):
     return rank, first, dense, best / best.sum(1, keepdim=True), x.topk(1, largest=False)[1], torch.median(x, 1)[0]
 
 
-@forward("x:float32[N,T]", dims="N=1:2:4 T=3:9:24", kinds=FINITE, feeds=(_h(3, 24), _h(1, 3)))
+@forward("x:float32[N,T]", dims="N=1:2:4 T=3:9:24", kinds=FINITE, feeds=(halves(3, 24), halves(1, 3)))
 def A3484NucleusSampling(self, x):
     p, i = x.softmax(-1).sort(dim=-1, descending=True, stable=True)
     total = p.cumsum(-1)
@@ -141,7 +130,7 @@ def A3484NucleusSampling(self, x):
     )
 
 
-@forward("x:float32[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(2, 24, scale=50), _v(-2.0, 0.0, 2.0)))
+@forward("x:float32[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(2, 24, scale=50), _v(-2.0, 0.0, 2.0)))
 def A3485CumulativeKinds(self, x):
     return (
         x.cumsum(1).flip(1).cumsum(1),
@@ -159,7 +148,7 @@ def A3485CumulativeKinds(self, x):
     "x:float32[N,T]=-1:1",
     dims="N=1:1:2 T=16:64:200",
     kinds=("normal", "halves", "ones", "zeros"),
-    feeds=(_r(1, 17, scale=0.3), _r(2, 200, scale=0.3), _r(1, 16)),
+    feeds=(normal(1, 17, scale=0.3), normal(2, 200, scale=0.3), normal(1, 16)),
 )
 class A3486StftAndBack(nn.Module):
     def __init__(self):
@@ -178,7 +167,7 @@ class A3486StftAndBack(nn.Module):
     "x:float32[N,H,W]",
     dims="N=1:1:2 H=1:6:12 W=1:7:13",
     kinds=("normal", "halves", "ones"),
-    feeds=(_r(1, 1, 1), _r(1, 12, 13), _r(2, 5, 1)),
+    feeds=(normal(1, 1, 1), normal(1, 12, 13), normal(2, 5, 1)),
 )
 def A3487FourierMixing(self, x):
     y = torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real
@@ -190,7 +179,10 @@ def A3487FourierMixing(self, x):
 
 
 @attack(
-    "x:float32[N,T]", dims=SHORT, kinds=FINITE, feeds=(_h(2, 9), _v(-3.0, 3.0, 0.25, 0.5, 0.75), _v(0.3, -0.1, 100.0))
+    "x:float32[N,T]",
+    dims=SHORT,
+    kinds=FINITE,
+    feeds=(halves(2, 9), _v(-3.0, 3.0, 0.25, 0.5, 0.75), _v(0.3, -0.1, 100.0)),
 )
 class A3492SplineBasis(nn.Module):
     """KAN's B-splines on a uniform grid: comparisons with knots, half-open."""
@@ -214,7 +206,7 @@ class A3492SplineBasis(nn.Module):
     "x:float32[N,T,4]",
     dims=SHORT,
     kinds=FINITE,
-    feeds=(_r(2, 9, 4, scale=1e15), _r(2, 9, 4, scale=1e-15), _r(1, 2, 4, scale=80)),
+    feeds=(normal(2, 9, 4, scale=1e15), normal(2, 9, 4, scale=1e-15), normal(1, 2, 4, scale=80)),
 )
 def A3493StableForms(self, x):
     a = torch.logaddexp(x, -x) - x.abs()
@@ -249,7 +241,7 @@ def A3494PowersAndLogs(self, x):
     "k:int64[N]=0:24",
     dims=FROM_ONE,
     kinds=FINITE,
-    feeds=(_r(2, 9, k=np.array([0, 9])), _r(2, 24, k=np.array([24, 1]))),
+    feeds=(normal(2, 9, k=np.array([0, 9])), normal(2, 24, k=np.array([24, 1]))),
 )
 def A3495RollByValue(self, x, k):
     n = x.shape[1]
@@ -263,7 +255,7 @@ def A3495RollByValue(self, x, k):
     "x:float32[N,T]",
     dims=FROM_ONE,
     kinds=FINITE,
-    feeds=(_h(2, 9), _v(1.5, 2.5, -0.5, 0.5, -1.5), _v(8388609.0, 4194304.5, -0.49999997)),
+    feeds=(halves(2, 9), _v(1.5, 2.5, -0.5, 0.5, -1.5), _v(8388609.0, 4194304.5, -0.49999997)),
 )
 def A3496Roundings(self, x):
     h = torch.floor(x + 0.5)
@@ -281,7 +273,7 @@ def A3496Roundings(self, x):
     )
 
 
-@forward("x:float32[N,T,3]", dims=SHORT, kinds=FINITE, feeds=(_h(2, 9, 3), _h(1, 24, 3), _r(1, 2, 3)))
+@forward("x:float32[N,T,3]", dims=SHORT, kinds=FINITE, feeds=(halves(2, 9, 3), halves(1, 24, 3), normal(1, 2, 3)))
 def A3497NearestPrototypes(self, x):
     code = torch.tensor([[0.5, 0.0, -0.5], [0.0, 0.0, 0.0], [1.0, -1.0, 1.0], [0.5, 0.0, -0.5]])
     d = x.square().sum(-1, keepdim=True) - 2 * x @ code.T + code.square().sum(-1)
@@ -296,7 +288,7 @@ def A3497NearestPrototypes(self, x):
     )
 
 
-@forward("x:float32[N,T]", dims=SHORT, kinds=FINITE, feeds=(_h(2, 9), _r(1, 24), _v(0.0, 0.0, 5.0)))
+@forward("x:float32[N,T]", dims=SHORT, kinds=FINITE, feeds=(halves(2, 9), normal(1, 24), _v(0.0, 0.0, 5.0)))
 def A3498Calibration(self, x):
     p = x.sigmoid()
     bins = (p * 15).ceil().clamp(1, 15).long() - 1
@@ -307,7 +299,9 @@ def A3498Calibration(self, x):
     return mean, empty.sum(1), (hits / n).nan_to_num(-1.0), bins.bincount(minlength=15) if x.shape[0] == 0 else n
 
 
-@forward("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 9, 4), _r(1, 24, 4, scale=1e4), _h(1, 2, 4)))
+@forward(
+    "x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 9, 4), normal(1, 24, 4, scale=1e4), halves(1, 2, 4))
+)
 def A3499BlockScales(self, x):
     amax = x.abs().amax((1, 2), keepdim=True)
     scale = torch.where(amax == 0, torch.ones_like(amax), amax / 127)

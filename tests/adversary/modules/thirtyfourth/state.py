@@ -1,4 +1,4 @@
-# ruff: noqa: B023, E501 - attacks are written as users write them
+# ruff: noqa: B023 - attacks are written as users write them
 """Writes in place, views, aliases, buffers, caches, closures, hooks, subclasses, records, functools and reshapes."""
 
 from __future__ import annotations
@@ -8,22 +8,20 @@ import functools
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import halves
 
 SHORT = "N=1:2:4 T=2:9:24"
 ROOM = "N=1:2:3 H=2:7:12 W=2:9:13"
 FINITE = ("normal", "unit", "bytes", "halves", "zeros", "tenths", "ascending", "positive", "negative")
 
-def _h(*shape, seed=0, **more):
-    return lambda: {"x": (np.random.RandomState(seed + sum(shape)).randint(-6, 7, shape) / 2).astype(np.float32), **more}
 
-TWO = (_h(1, 2, 4), _h(2, 8, 4), _h(4, 24, 4))
-IMAGES = (_h(1, 4, 2, 2), _h(2, 4, 7, 5), _h(3, 4, 12, 13))
+TWO = (halves(1, 2, 4), halves(2, 8, 4), halves(4, 24, 4))
+IMAGES = (halves(1, 4, 2, 2), halves(2, 4, 7, 5), halves(3, 4, 12, 13))
 
 def rare(y):
     """Elements that are one half more than the one before them."""

@@ -11,19 +11,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import FINITE, halves, normal
 
 SHORT = "N=1:2:4 T=2:9:24"
 FROM_ONE = "N=1:2:4 T=1:9:24"
 ROOM = "N=1:2:3 H=2:9:21 W=2:12:20"
 WIDE = "N=1:1:3 H=1:8:25 W=1:11:22"
-FINITE = ("normal", "unit", "bytes", "tiny", "zeros", "tenths", "halves", "ascending", "positive", "negative", "ones")
 
-def _r(*shape, scale=1.0, seed=0, **more):
-    return lambda: {"x": (np.random.RandomState(seed + sum(shape)).randn(*shape) * scale).astype(np.float32), **more}
 
-def _h(*shape, seed=0, **more):
-    return lambda: {"x": (np.random.RandomState(seed + sum(shape)).randint(-6, 7, shape) / 2).astype(np.float32), **more}
-@attack("x:float32[N,T,8]", "keep:bool[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(2, 5, 8, keep=np.zeros((2, 5), bool)), _r(1, 1, 8, keep=np.zeros((1, 1), bool))))
+@attack("x:float32[N,T,8]", "keep:bool[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(2, 5, 8, keep=np.zeros((2, 5), bool)), normal(1, 1, 8, keep=np.zeros((1, 1), bool))))
 class A3425HiddenRows(nn.Module):
     def __init__(self):
         super().__init__()
@@ -32,7 +28,7 @@ class A3425HiddenRows(nn.Module):
         none = ~keep.any(1, keepdim=True)
         y, w = self.attention(x, x, x, key_padding_mask=~(keep | none))
         return torch.where(none[..., None], x, y), w.mean(1)
-@forward("x:float32[N,T,8]", "keep:bool[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(2, 5, 8, keep=np.zeros((2, 5), bool)), _r(1, 1, 8, keep=np.zeros((1, 1), bool))))
+@forward("x:float32[N,T,8]", "keep:bool[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(2, 5, 8, keep=np.zeros((2, 5), bool)), normal(1, 1, 8, keep=np.zeros((1, 1), bool))))
 def A3426SdpaBoolAndBias(self, x, keep):
     q = x.unflatten(-1, (2, 4)).transpose(1, 2)
     t = x.shape[1]
@@ -41,7 +37,7 @@ def A3426SdpaBoolAndBias(self, x, keep):
     bias = torch.zeros(t, t).masked_fill(~torch.ones(t, t, dtype=torch.bool).tril(2), torch.finfo(torch.float32).min)
     b = F.scaled_dot_product_attention(q, q, q, attn_mask=bias + (1.0 - keep[:, None, None].float()) * -10000.0, scale=0.3)
     return a.nan_to_num(0.0), b
-@attack("x:float32[N,T,8]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(1, 1, 8), _r(2, 3, 8), _r(1, 24, 8)))
+@attack("x:float32[N,T,8]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(1, 1, 8), normal(2, 3, 8), normal(1, 24, 8)))
 class A3427RelativeShift(nn.Module):
     """Transformer-XL's shift by a pad and a view."""
     def __init__(self):
@@ -54,7 +50,7 @@ class A3427RelativeShift(nn.Module):
         bd = self.q(x) @ r.T
         bd = F.pad(bd, (1, 0)).view(n, 2 * t, t)[:, 1:].view(n, t, 2 * t - 1)[..., :t]
         return ((self.q(x) @ x.mT + bd) / math.sqrt(c)).softmax(-1) @ x
-@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(1, 1, 4), _r(2, 6, 4), _r(1, 24, 4)))
+@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(1, 1, 4), normal(2, 6, 4), normal(1, 24, 4)))
 class A3428ChunkedAttention(nn.Module):
     def __init__(self):
         super().__init__()
@@ -73,7 +69,7 @@ class A3428ChunkedAttention(nn.Module):
         ok = (ki >= 0) & (ki <= qi) & (qi - ki < w) & (ki < t)
         s = (q @ k.mT / c**0.5).masked_fill(~ok, -torch.inf)
         return (s.softmax(-1).nan_to_num(0.0) @ v).reshape(n, -1, c)[:, :t]
-@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(_r(1, 4, 1, 1), _r(1, 4, 25, 1), _r(2, 4, 7, 9)))
+@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(normal(1, 4, 1, 1), normal(1, 4, 25, 1), normal(2, 4, 7, 9)))
 class A3429ShiftedMask(nn.Module):
     """Swin's mask of regions, made from the padded sizes in forward."""
     def forward(self, x):
@@ -91,7 +87,7 @@ class A3429ShiftedMask(nn.Module):
         y = (y @ y.mT * 0.5 + m).softmax(-1) @ y
         y = y.view(n, hp // s, wp // s, s, s, c).permute(0, 5, 1, 3, 2, 4).reshape(n, c, hp, wp)
         return torch.roll(y, (sh, sh), (2, 3))[..., :h, :w]
-@attack("x:float32[N,4,H,W]", dims="N=1:1:2 H=1:5:9 W=1:7:9", kinds=FINITE, feeds=(_r(1, 4, 1, 1), _r(1, 4, 9, 1), _r(2, 4, 3, 8)))
+@attack("x:float32[N,4,H,W]", dims="N=1:1:2 H=1:5:9 W=1:7:9", kinds=FINITE, feeds=(normal(1, 4, 1, 1), normal(1, 4, 9, 1), normal(2, 4, 3, 8)))
 class A3430DecomposedRelative(nn.Module):
     """SAM's rows and columns of relative positions, interpolated where the size is another one."""
     def __init__(self):
@@ -111,7 +107,7 @@ class A3430DecomposedRelative(nn.Module):
         s = q.flatten(1, 2) @ q.flatten(1, 2).mT * 0.5
         s = (s.view(n, h, w, h, w) + rh[..., None] + rw[..., None, :]).view(n, h * w, h * w)
         return (s.softmax(-1) @ q.flatten(1, 2)).view(n, h, w, c)
-@forward("x:float32[N,2,H,W]", "mask:bool[N,H,W]", dims=WIDE, kinds=FINITE, feeds=(_r(1, 2, 1, 1, mask=np.ones((1, 1, 1), bool)), _r(2, 2, 3, 5, mask=np.ones((2, 3, 5), bool))))
+@forward("x:float32[N,2,H,W]", "mask:bool[N,H,W]", dims=WIDE, kinds=FINITE, feeds=(normal(1, 2, 1, 1, mask=np.ones((1, 1, 1), bool)), normal(2, 2, 3, 5, mask=np.ones((2, 3, 5), bool))))
 def A3431DetrPositions(self, x, mask):
     free = ~mask
     y, z = free.cumsum(1, dtype=torch.float32), free.cumsum(2, dtype=torch.float32)
@@ -122,7 +118,7 @@ def A3431DetrPositions(self, x, mask):
     p = torch.stack([p[..., 0::2].sin(), p[..., 1::2].cos()], -1).flatten(3)
     ratio = torch.stack([free[:, 0].sum(1) / x.shape[3], free[:, :, 0].sum(1) / x.shape[2]], -1)
     return p, ratio, x.masked_fill(mask[:, None], 0).sum((2, 3))
-@forward("x:float32[N,T,4]", "lengths:int64[N]=0:24", dims=FROM_ONE, kinds=FINITE, feeds=(_r(2, 5, 4, lengths=np.array([0, 0])), _r(2, 24, 4, lengths=np.array([24, 1])), _r(1, 1, 4, lengths=np.array([0]))))
+@forward("x:float32[N,T,4]", "lengths:int64[N]=0:24", dims=FROM_ONE, kinds=FINITE, feeds=(normal(2, 5, 4, lengths=np.array([0, 0])), normal(2, 24, 4, lengths=np.array([24, 1])), normal(1, 1, 4, lengths=np.array([0]))))
 def A3432StatisticsPooling(self, x, lengths):
     m = (torch.arange(x.shape[1]) < lengths[:, None])[..., None]
     n = m.sum(1)
@@ -131,7 +127,7 @@ def A3432StatisticsPooling(self, x, lengths):
     top = x.masked_fill(~m, -torch.inf).amax(1)
     low = x.masked_fill(~m, torch.inf).argmin(1)
     return mean, var.clamp_min(1e-9).sqrt(), torch.where(top.isinf(), 0.0, top), low, x.masked_fill(~m, -1e9).softmax(1)
-@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(_r(1, 4, 1, 1), _r(1, 4, 25, 2), _r(2, 4, 7, 5)))
+@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(normal(1, 4, 1, 1), normal(1, 4, 25, 2), normal(2, 4, 7, 5)))
 class A3433AdaptivePools(nn.Module):
     def __init__(self):
         super().__init__()
@@ -142,7 +138,7 @@ class A3433AdaptivePools(nn.Module):
         b = F.adaptive_max_pool2d(x, (2, 5))
         y = [F.interpolate(self.line(F.adaptive_avg_pool2d(x, k)), (h, w), mode="bilinear", align_corners=False) for k in (1, 2, 3, 6)]
         return a, b, sum(y), F.adaptive_avg_pool2d(x, (None, 1)), F.adaptive_max_pool2d(x, (h // 2 + 1, 1))
-@attack("x:float32[N,3,H,W]", dims="N=1:1:2 H=5:17:40 W=5:23:40", kinds=("normal", "halves", "bytes"), feeds=(_r(1, 3, 5, 5), _r(1, 3, 39, 6), _r(2, 3, 8, 33)))
+@attack("x:float32[N,3,H,W]", dims="N=1:1:2 H=5:17:40 W=5:23:40", kinds=("normal", "halves", "bytes"), feeds=(normal(1, 3, 5, 5), normal(1, 3, 39, 6), normal(2, 3, 8, 33)))
 class A3434FeaturePyramid(nn.Module):
     def __init__(self):
         super().__init__()
@@ -158,7 +154,7 @@ class A3434FeaturePyramid(nn.Module):
             side = self.up[i](levels[i])
             out.insert(0, side + F.interpolate(out[0], size=side.shape[-2:], mode="nearest"))
         return out + [F.max_pool2d(out[-1], 1, 2, 0)]
-@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(_r(1, 4, 1, 1), _r(1, 4, 25, 22), _r(2, 4, 3, 4)))
+@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(normal(1, 4, 1, 1), normal(1, 4, 25, 22), normal(2, 4, 3, 4)))
 class A3435UNetCrop(nn.Module):
     def __init__(self):
         super().__init__()
@@ -169,7 +165,7 @@ class A3435UNetCrop(nn.Module):
         dh, dw = x.shape[2] - y.shape[2], x.shape[3] - y.shape[3]
         y = F.pad(y, [dw // 2, dw - dw // 2, dh // 2, dh - dh // 2])
         return torch.cat([x, y], 1)
-@forward("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(_h(1, 4, 1, 1), _h(1, 4, 25, 22), _h(2, 4, 1, 5)))
+@forward("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(halves(1, 4, 1, 1), halves(1, 4, 25, 22), halves(2, 4, 1, 5)))
 def A3436HeatmapNms(self, x):
     n, c, h, w = x.shape
     peak = F.max_pool2d(x, 3, 1, 1)
@@ -179,7 +175,7 @@ def A3436HeatmapNms(self, x):
     s2, j = s.view(n, -1).topk(k)
     place = i.view(n, -1).gather(1, j)
     return s2, torch.where(s2 > 0, place // w, -1), torch.where(s2 > 0, place % w, -1), torch.where(s2 > 0, torch.div(j, k, rounding_mode="trunc"), -1)
-@attack("x:float32[N,4,H,W]", dims=ROOM, kinds=FINITE, feeds=(_r(1, 4, 2, 2), _r(2, 4, 21, 3), _r(1, 4, 4, 20)))
+@attack("x:float32[N,4,H,W]", dims=ROOM, kinds=FINITE, feeds=(normal(1, 4, 2, 2), normal(2, 4, 21, 3), normal(1, 4, 4, 20)))
 class A3437InstanceAndSwitch(nn.Module):
     def __init__(self):
         super().__init__()
@@ -191,7 +187,7 @@ class A3437InstanceAndSwitch(nn.Module):
         w = self.w.softmax(0)
         y = (x - w[0] * mi - w[1] * ml) / (w[0] * vi + w[1] * vl + w[2] + 1e-5).sqrt()
         return self.norm(x), y, F.layer_norm(x, x.shape[1:]), F.rms_norm(x, x.shape[-1:])
-@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(1, 1, 4), _r(2, 24, 4), _r(1, 2, 4)))
+@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(1, 1, 4), normal(2, 24, 4), normal(1, 2, 4)))
 class A3438CausalConformer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -211,7 +207,7 @@ def A3440Monotonic(self, x, memory):
     near = (torch.arange(s) - centre[:, None]).abs() <= max(1, s // 10)
     b = (x @ memory.mT).masked_fill(~near, -torch.inf).softmax(-1)
     return a @ memory, b @ memory, (b > 1 / s).sum(-1)
-@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(_r(1, 4, 1, 1), _r(1, 4, 25, 22), _r(2, 4, 2, 5)))
+@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(normal(1, 4, 1, 1), normal(1, 4, 25, 22), normal(2, 4, 2, 5)))
 class A3441CoordinateAttention(nn.Module):
     def __init__(self):
         super().__init__()
@@ -224,7 +220,7 @@ class A3441CoordinateAttention(nn.Module):
         k = int(abs((math.log2(h + 1) + 1) / 2)) // 2 * 2 + 1
         z = F.avg_pool1d(x.mean((2, 3))[:, None], k, 1, k // 2)[:, 0]
         return x * self.a(rows).sigmoid() * self.b(columns.mT).sigmoid() + z[..., None, None]
-@attack("x:float32[N,2,H,W]", dims="N=1:1:2 H=2:6:13 W=2:9:13", kinds=FINITE, feeds=(_r(1, 2, 2, 2), _r(1, 2, 13, 5)))
+@attack("x:float32[N,2,H,W]", dims="N=1:1:2 H=2:6:13 W=2:9:13", kinds=FINITE, feeds=(normal(1, 2, 2, 2), normal(1, 2, 13, 5)))
 class A3442DeformableSampling(nn.Module):
     def __init__(self):
         super().__init__()
@@ -245,7 +241,7 @@ class A3444BidirectionalFusion(nn.Module):
         back = s.mT.masked_fill(~keep[..., None], float("-inf"))
         a = s.masked_fill(~keep[:, None], float("-inf")).softmax(-1)
         return a.nan_to_num(0.0) @ y, back.softmax(1).nan_to_num(0.0) @ x, torch.where(keep.any(1), s.amax((1, 2)), 1.0)
-@attack("x:float32[N,T,4]", "lengths:int64[N]=1:24", dims="N=1:2:4 T=2:9:24", kinds=FINITE, feeds=(_r(2, 9, 4, lengths=np.array([1, 9])), _r(1, 2, 4, lengths=np.array([24]))))
+@attack("x:float32[N,T,4]", "lengths:int64[N]=1:24", dims="N=1:2:4 T=2:9:24", kinds=FINITE, feeds=(normal(2, 9, 4, lengths=np.array([1, 9])), normal(1, 2, 4, lengths=np.array([24]))))
 class A3445EncoderWithLengths(nn.Module):
     def __init__(self):
         super().__init__()
@@ -256,7 +252,7 @@ class A3445EncoderWithLengths(nn.Module):
         causal = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
         y = self.encoder(x, mask=causal, src_key_padding_mask=pad.float().masked_fill(pad, -torch.inf), is_causal=False)
         return y[torch.arange(x.shape[0]), lengths.clamp(max=x.shape[1]) - 1], y.masked_fill(pad[..., None], 0)
-@forward("x:float32[N,T]=-1:1", dims="N=1:1:2 T=1:90:500", kinds=FINITE, feeds=(_r(1, 1), _r(1, 401), _r(2, 79), _r(1, 80)))
+@forward("x:float32[N,T]=-1:1", dims="N=1:1:2 T=1:90:500", kinds=FINITE, feeds=(normal(1, 1), normal(1, 401), normal(2, 79), normal(1, 80)))
 def A3446FramesOfAnySize(self, x):
     n = x.shape[1]
     count = max(1, 1 + math.ceil((n - 80) / 30))
@@ -266,7 +262,7 @@ def A3446FramesOfAnySize(self, x):
     rms = y.square().mean(-1).sqrt()
     db = 20 * torch.log10(rms.clamp(min=1e-5))
     return zero, torch.maximum(db, db.amax(1, keepdim=True) - 80), (db > db.median(1, keepdim=True)[0]).sum(1)
-@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(_r(1, 4, 1, 1), _r(1, 4, 25, 22), _r(2, 4, 3, 1)))
+@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(normal(1, 4, 1, 1), normal(1, 4, 25, 22), normal(2, 4, 3, 1)))
 class A3447AxialAndGrid(nn.Module):
     """MaxViT's grid attention after a pad, and positions of a learnt table by rows and columns."""
     def __init__(self):
@@ -282,7 +278,7 @@ class A3447AxialAndGrid(nn.Module):
         y = F.scaled_dot_product_attention(y, y, y)
         y = y.view(n, gh, gw, 3, 3, c).permute(0, 5, 3, 1, 4, 2).reshape(n, c, 3 * gh, 3 * gw)[..., :h, :w]
         return y, F.scaled_dot_product_attention(x.mT, x.mT, x.mT, is_causal=True).mT
-@forward("x:float32[N,C,T]", dims="N=1:1:3 C=1:4:8 T=1:9:24", kinds=FINITE, feeds=(_r(1, 1, 1), _r(2, 8, 1), _r(1, 1, 24)))
+@forward("x:float32[N,C,T]", dims="N=1:1:3 C=1:4:8 T=1:9:24", kinds=FINITE, feeds=(normal(1, 1, 1), normal(2, 8, 1), normal(1, 1, 24)))
 def A3448ChannelsMove(self, x):
     n, c, t = x.shape
     scale = torch.sqrt(torch.tensor(1.0 / (c * t)))
@@ -291,7 +287,7 @@ def A3448ChannelsMove(self, x):
     w = torch.hamming_window(k, periodic=False)
     y = F.conv1d(x.reshape(1, n * c, t), (w / w.sum()).expand(n * c, 1, k), padding=k // 2, groups=n * c).view(n, c, -1)
     return g, y, F.avg_pool1d(x, 3, 1, 1, count_include_pad=False), F.interpolate(x, size=c + t, mode="linear", align_corners=True), (x @ x.mT) / t
-@attack("x:float32[N,3,H,W]=0:1", dims="N=1:1:2 H=7:20:64 W=7:28:64", kinds=("normal", "bytes", "halves"), feeds=(_r(1, 3, 7, 7), _r(1, 3, 64, 9), _r(1, 3, 33, 47)))
+@attack("x:float32[N,3,H,W]=0:1", dims="N=1:1:2 H=7:20:64 W=7:28:64", kinds=("normal", "bytes", "halves"), feeds=(normal(1, 3, 7, 7), normal(1, 3, 64, 9), normal(1, 3, 33, 47)))
 class A3449ShortSideResize(nn.Module):
     def __init__(self):
         super().__init__()

@@ -7,22 +7,11 @@ import torch
 from torch import nn
 
 from tests.adversary.attack import attack
+from tests.adversary.inputs import FINITE, halves, normal
 
 SHORT = "N=1:2:4 T=2:9:30"
 FROM_ONE = "N=1:2:4 T=1:9:24"
 LONG = "N=1:1:2 T=2:20:300"
-FINITE = ("normal", "unit", "bytes", "tiny", "zeros", "tenths", "halves", "ascending", "positive", "negative", "ones")
-
-
-def _r(*shape, scale=1.0, seed=0, **more):
-    return lambda: {"x": (np.random.RandomState(seed + sum(shape)).randn(*shape) * scale).astype(np.float32), **more}
-
-
-def _h(*shape, seed=0, **more):
-    return lambda: {
-        "x": (np.random.RandomState(seed + sum(shape)).randint(-6, 7, shape) / 2).astype(np.float32),
-        **more,
-    }
 
 
 class _Cell(nn.Module):
@@ -31,7 +20,7 @@ class _Cell(nn.Module):
         self.cell = nn.GRUCell(4, 4)
 
 
-@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(1, 1, 4), _r(2, 2, 4)))
+@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(1, 1, 4), normal(2, 2, 4)))
 class A3327WarmStart(_Cell):
     def forward(self, x):
         h = torch.tanh(x[:, 0])
@@ -42,7 +31,7 @@ class A3327WarmStart(_Cell):
         return torch.stack(outs, 1), h
 
 
-@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(_r(1, 1, 4), _r(2, 24, 4)))
+@attack("x:float32[N,T,4]", dims=FROM_ONE, kinds=FINITE, feeds=(normal(1, 1, 4), normal(2, 24, 4)))
 class A3328Backwards(_Cell):
     def forward(self, x):
         h, outs = torch.zeros(x.shape[0], 4), []
@@ -53,7 +42,7 @@ class A3328Backwards(_Cell):
         return y.flip(1), y[:, -1]
 
 
-@attack("x:float32[N,T,3]", dims=SHORT, kinds=FINITE, feeds=(_h(2, 5, 3), _h(1, 30, 3)))
+@attack("x:float32[N,T,3]", dims=SHORT, kinds=FINITE, feeds=(halves(2, 5, 3), halves(1, 30, 3)))
 class A3329Viterbi(nn.Module):
     def __init__(self):
         super().__init__()
@@ -103,7 +92,7 @@ class A3342StateInAttribute(_Cell):
         return torch.stack([self.step(x[:, t]) for t in range(x.shape[1])], 1)
 
 
-@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 30, 4, scale=5),))
+@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 30, 4, scale=5),))
 class A3343GreedyDecoder(nn.Module):
     def __init__(self):
         super().__init__()
@@ -126,7 +115,7 @@ class A3343GreedyDecoder(nn.Module):
     "lengths:int64[N]=1:30",
     dims=SHORT,
     kinds=FINITE,
-    feeds=(_r(3, 9, 4, lengths=np.array([1, 9, 4])),),
+    feeds=(normal(3, 9, 4, lengths=np.array([1, 9, 4])),),
 )
 class A3346RowsOfABatch(nn.Module):
     def forward(self, x, lengths):
@@ -134,7 +123,7 @@ class A3346RowsOfABatch(nn.Module):
         return torch.stack([x[i, : lengths[i]].mean(0) for i in range(x.shape[0])])
 
 
-@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_h(2, 9, 4),))
+@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(halves(2, 9, 4),))
 class A3349Attending(nn.Module):
     def __init__(self):
         super().__init__()

@@ -8,30 +8,19 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import FINITE, halves, normal
 
 SHORT = "N=1:2:4 T=2:9:24"
 FROM_ONE = "N=1:2:4 T=1:9:24"
 LONG = "N=1:1:2 T=2:50:600"
 ROOM = "N=1:1:3 H=1:7:20 W=1:10:21"
-FINITE = ("normal", "unit", "bytes", "tiny", "zeros", "tenths", "halves", "ascending", "positive", "negative", "ones")
-
-
-def _r(*shape, scale=1.0, seed=0, **more):
-    return lambda: {"x": (np.random.RandomState(seed + sum(shape)).randn(*shape) * scale).astype(np.float32), **more}
-
-
-def _h(*shape, seed=0, **more):
-    return lambda: {
-        "x": (np.random.RandomState(seed + sum(shape)).randint(-6, 7, shape) / 2).astype(np.float32),
-        **more,
-    }
 
 
 def _v(*values, dtype=np.float32, name="x"):
     return lambda: {name: np.array([values], dtype)}
 
 
-@forward("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 9, 4, scale=300), _r(2, 9, 4, scale=1e5)))
+@forward("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 9, 4, scale=300), normal(2, 9, 4, scale=1e5)))
 def A3376HalfInside(self, x):
     h, b = x.half(), x.bfloat16()
     y = (h * h).float()
@@ -76,7 +65,7 @@ def A3379NegativeQuotients(self, x):
     )  # fmt: skip
 
 
-@forward("x:float32[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(_v(1.0, 2, 2, 1, 2), _v(-0.0, 0.0, -0.0), _h(3, 24)))
+@forward("x:float32[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(_v(1.0, 2, 2, 1, 2), _v(-0.0, 0.0, -0.0), halves(3, 24)))
 def A3380Ties(self, x):
     top, i = x.topk(min(3, x.shape[1]))
     down = x.argsort(dim=-1, descending=True, stable=True)
@@ -85,7 +74,7 @@ def A3380Ties(self, x):
     return top, i, down, best, at, least, to, x.max(1)[1], x.flip(1).argmin(1), torch.aminmax(x, dim=1).max, x.argmax()
 
 
-@forward("x:float32[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(_v(1.0, 2, 2, 1, 2), _h(3, 24)))
+@forward("x:float32[N,T]", dims=FROM_ONE, kinds=FINITE, feeds=(_v(1.0, 2, 2, 1, 2), halves(3, 24)))
 def A3381KthAndMode(self, x):
     k = (x.shape[1] + 1) // 2
     return x.kthvalue(k, 1), x.mode(1).values, x.sort(1).values[:, k - 1 :: k], x.nanmedian(1).values, x.msort()
@@ -95,7 +84,7 @@ def A3381KthAndMode(self, x):
     "x:float32[N,T]",
     dims=SHORT,
     kinds=FINITE,
-    feeds=(_h(2, 9), _v(-1.0, 0.1, 0.3, 1.0, 0.7, 0.30000001), _v(0.1 * 3, -2.5, 5.0)),
+    feeds=(halves(2, 9), _v(-1.0, 0.1, 0.3, 1.0, 0.7, 0.30000001), _v(0.1 * 3, -2.5, 5.0)),
 )
 class A3382Edges(nn.Module):
     def __init__(self):
@@ -121,7 +110,7 @@ def A3383Histogram(self, x):
     return h, q, x.quantile(0.3, 1, interpolation="nearest"), x.quantile(0.7, 1, interpolation="lower")
 
 
-@forward("x:float32[N,T]", dims=SHORT, kinds=FINITE, feeds=(_r(1, 11), _r(1, 21), _h(2, 6)))
+@forward("x:float32[N,T]", dims=SHORT, kinds=FINITE, feeds=(normal(1, 11), normal(1, 21), halves(2, 6)))
 def A3384Quantiles(self, x):
     low, high = torch.quantile(x, 0.05, 1, True), torch.quantile(x, 0.95, 1, True)
     n = x.shape[1]
@@ -141,8 +130,8 @@ def A3384Quantiles(self, x):
     dims="N=1:1:2 H=1:6:14 W=1:9:14",
     kinds=FINITE,
     feeds=(
-        _h(1, 2, 1, 1, flow=np.full((1, 2, 1, 1), 1.5, np.float32)),
-        _h(1, 2, 5, 3, flow=np.full((1, 2, 5, 3), -0.5, np.float32)),
+        halves(1, 2, 1, 1, flow=np.full((1, 2, 1, 1), 1.5, np.float32)),
+        halves(1, 2, 5, 3, flow=np.full((1, 2, 5, 3), -0.5, np.float32)),
     ),
 )
 def A3386Warp(self, x, flow):
@@ -156,7 +145,12 @@ def A3386Warp(self, x, flow):
     return a * valid[:, None], b
 
 
-@forward("x:float32[N,2,H,W]", dims="N=1:1:2 H=4:7:20 W=4:10:21", kinds=FINITE, feeds=(_r(1, 2, 4, 5), _r(2, 2, 20, 4)))
+@forward(
+    "x:float32[N,2,H,W]",
+    dims="N=1:1:2 H=4:7:20 W=4:10:21",
+    kinds=FINITE,
+    feeds=(normal(1, 2, 4, 5), normal(2, 2, 20, 4)),
+)
 def A3387Paddings(self, x):
     h, w = x.shape[-2:]
     a = F.pad(x, (w - 1, 0, 0, h - 1), mode="reflect")
@@ -165,7 +159,9 @@ def A3387Paddings(self, x):
     return a, b, c, F.pad(x, (5, 0, 2, 7), mode="replicate")
 
 
-@forward("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 9, 4, scale=1e-20), _r(2, 9, 4, scale=1e-4)))
+@forward(
+    "x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 9, 4, scale=1e-20), normal(2, 9, 4, scale=1e-4))
+)
 def A3389Epsilons(self, x):
     tiny = torch.finfo(torch.float32).tiny
     a = x / (x.norm(dim=-1, keepdim=True) + 1e-12)
@@ -203,7 +199,7 @@ class Straight(torch.autograd.Function):
     "x:float32[N,T,4]",
     dims=SHORT,
     kinds=FINITE,
-    feeds=(_h(2, 9, 4), _v([0.5, 1.5, 2.5, -0.5], [-1.5, 0.05, 0.15, -0.25])),
+    feeds=(halves(2, 9, 4), _v([0.5, 1.5, 2.5, -0.5], [-1.5, 0.05, 0.15, -0.25])),
 )
 class A3391Quantised(nn.Module):
     def __init__(self):
@@ -242,7 +238,9 @@ def A3393Transmittance(self, x):
     return weights, weights.sum(1), torch.logcumsumexp(x, 1), (1 - torch.exp(-x.cumsum(1)))
 
 
-@attack("x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(_r(2, 9, 4), _r(1, 5, 4, scale=40), _h(1, 3, 4)))
+@attack(
+    "x:float32[N,T,4]", dims=SHORT, kinds=FINITE, feeds=(normal(2, 9, 4), normal(1, 5, 4, scale=40), halves(1, 3, 4))
+)
 class A3398Mixture(nn.Module):
     def __init__(self):
         super().__init__()

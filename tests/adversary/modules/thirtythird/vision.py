@@ -10,25 +10,16 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import FINITE, halves, normal
 
 ROOM = "N=1:2:3 H=2:9:21 W=2:12:20"
 WIDE = "N=1:1:3 H=1:8:33 W=1:11:30"
 LINE = "N=1:2:4 T=1:12:40"
-FINITE = ("normal", "unit", "bytes", "tiny", "zeros", "tenths", "halves", "ascending", "positive", "negative", "ones")
 
 
-def _r(*shape, scale=1.0, seed=0, **more):
-    return lambda: {"x": (np.random.RandomState(seed + sum(shape)).randn(*shape) * scale).astype(np.float32), **more}
-
-
-def _h(*shape, seed=0, **more):
-    return lambda: {
-        "x": (np.random.RandomState(seed + sum(shape)).randint(-6, 7, shape) / 2).astype(np.float32),
-        **more,
-    }
-
-
-@forward("x:float32[N,2,H,W]", dims=WIDE, kinds=FINITE, feeds=(_h(1, 2, 1, 1), _h(2, 2, 6, 5), _h(1, 2, 33, 30)))
+@forward(
+    "x:float32[N,2,H,W]", dims=WIDE, kinds=FINITE, feeds=(halves(1, 2, 1, 1), halves(2, 2, 6, 5), halves(1, 2, 33, 30))
+)
 def A3302PoolPlaces(self, x):
     y, i = F.max_pool2d(x, 3, 2, 1, ceil_mode=True, return_indices=True)
     rows, columns = i // x.shape[-1], i % x.shape[-1]
@@ -39,7 +30,7 @@ def A3302PoolPlaces(self, x):
     "x:float32[N,3,H,W]",
     dims="N=1:1:2 H=8:32:88 W=8:48:96",
     kinds=("normal", "ones"),
-    feeds=(_r(1, 3, 8, 8), _r(1, 3, 87, 15)),
+    feeds=(normal(1, 3, 8, 8), normal(1, 3, 87, 15)),
 )
 class A3304PatchPositions(nn.Module):
     def __init__(self):
@@ -56,7 +47,9 @@ class A3304PatchPositions(nn.Module):
         return (y + p).flatten(2).mT
 
 
-@forward("x:float32[N,T,3]", dims="N=1:2:4 T=2:12:40", kinds=FINITE, feeds=(_r(1, 2, 3), _r(2, 39, 3, scale=1e-6)))
+@forward(
+    "x:float32[N,T,3]", dims="N=1:2:4 T=2:12:40", kinds=FINITE, feeds=(normal(1, 2, 3), normal(2, 39, 3, scale=1e-6))
+)
 def A3305MeanAndDeviation(self, x):
     mean, std = x.mean(1, keepdim=True), x.std(1, keepdim=True)
     y = (x - mean) / std.clamp_min(torch.finfo(x.dtype).eps)
@@ -68,7 +61,7 @@ def A3305MeanAndDeviation(self, x):
     "lengths:int64[N]=0:40",
     dims=LINE,
     kinds=FINITE,
-    feeds=(_r(2, 5, 3, lengths=np.array([0, 1])), _r(2, 40, 3, lengths=np.array([40, 39]))),
+    feeds=(normal(2, 5, 3, lengths=np.array([0, 1])), normal(2, 40, 3, lengths=np.array([40, 39]))),
 )
 def A3306MaskedNormal(self, x, lengths):
     mask = (torch.arange(x.shape[1])[None] < lengths[:, None])[..., None]
@@ -82,7 +75,7 @@ def A3306MaskedNormal(self, x, lengths):
     "x:float32[N,T]=-1:1",
     dims="N=1:1:2 T=25:100:430",
     kinds=FINITE,
-    feeds=(_r(1, 25, scale=0.1), _r(1, 34, scale=0.1), _r(2, 429, scale=0.1)),
+    feeds=(normal(1, 25, scale=0.1), normal(1, 34, scale=0.1), normal(2, 429, scale=0.1)),
 )
 class A3307Frames(nn.Module):
     def __init__(self):
@@ -100,7 +93,7 @@ class A3307Frames(nn.Module):
         return torch.cat([energy[..., None], (power @ self.mel).clamp_min(1e-10).log()], -1)
 
 
-@forward("x:float32[N,T,3]", dims=LINE, kinds=FINITE, feeds=(_r(1, 1, 3), _r(2, 2, 3)))
+@forward("x:float32[N,T,3]", dims=LINE, kinds=FINITE, feeds=(normal(1, 1, 3), normal(2, 2, 3)))
 def A3308Deltas(self, x):
     y = F.pad(x.mT, (2, 2), mode="replicate")
     k = torch.arange(-2.0, 3.0).expand(3, 1, 5) / 10
@@ -109,7 +102,7 @@ def A3308Deltas(self, x):
     return torch.cat([x.mT, d, dd], 1).mT
 
 
-@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(_r(1, 4, 1, 1), _r(3, 4, 1, 30)))
+@attack("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(normal(1, 4, 1, 1), normal(3, 4, 1, 30)))
 class A3309Norms(nn.Module):
     def __init__(self):
         super().__init__()
@@ -127,7 +120,7 @@ class A3309Norms(nn.Module):
     "x:float32[N,1,H,W]",
     dims="N=1:1:2 H=4:16:40 W=4:24:40",
     kinds=("normal", "ones"),
-    feeds=(_r(1, 1, 7, 39), _r(1, 1, 40, 13), _r(1, 1, 33, 34)),
+    feeds=(normal(1, 1, 7, 39), normal(1, 1, 40, 13), normal(1, 1, 33, 34)),
 )
 def A3310Letterbox(self, x):
     h, w = x.shape[-2:]
@@ -139,7 +132,10 @@ def A3310Letterbox(self, x):
 
 
 @forward(
-    "x:float32[N,2,H,W]", dims="N=1:1:2 H=6:13:30 W=6:16:30", kinds=FINITE, feeds=(_r(1, 2, 6, 30), _r(1, 2, 29, 7))
+    "x:float32[N,2,H,W]",
+    dims="N=1:1:2 H=6:13:30 W=6:16:30",
+    kinds=FINITE,
+    feeds=(normal(1, 2, 6, 30), normal(1, 2, 29, 7)),
 )
 def A3311Pyramid(self, x):
     outputs = []
@@ -150,7 +146,9 @@ def A3311Pyramid(self, x):
     return torch.cat(outputs, 1)
 
 
-@forward("x:float32[N,2,H,W]", dims=WIDE, kinds=FINITE, feeds=(_r(1, 2, 1, 1), _r(2, 2, 1, 7), _r(1, 2, 33, 1)))
+@forward(
+    "x:float32[N,2,H,W]", dims=WIDE, kinds=FINITE, feeds=(normal(1, 2, 1, 1), normal(2, 2, 1, 7), normal(1, 2, 33, 1))
+)
 def A3312SoftArgmax(self, x):
     n, c, h, w = x.shape
     p = x.flatten(2).softmax(-1).view(n, c, h, w)
@@ -160,7 +158,9 @@ def A3312SoftArgmax(self, x):
     return torch.stack([ex, ey, var], -1)
 
 
-@forward("x:float32[N,2,H,W]", dims=WIDE, kinds=FINITE, feeds=(_h(1, 2, 1, 1), _h(2, 2, 5, 3), _h(1, 2, 33, 30)))
+@forward(
+    "x:float32[N,2,H,W]", dims=WIDE, kinds=FINITE, feeds=(halves(1, 2, 1, 1), halves(2, 2, 5, 3), halves(1, 2, 33, 30))
+)
 def A3313HeatmapPeaks(self, x):
     h, w = x.shape[-2:]
     best, i = x.flatten(2).max(-1)
@@ -182,8 +182,8 @@ def A3313HeatmapPeaks(self, x):
     dims="N=1:1:3 H=2:8:20 W=2:11:20",
     kinds=FINITE,
     feeds=(
-        _r(1, 2, 2, 2, boxes=np.array([[0, 0, 0, 0]], np.float32)),
-        _r(1, 2, 9, 7, boxes=np.array([[6, 8, 1, 2]], np.float32)),
+        normal(1, 2, 2, 2, boxes=np.array([[0, 0, 0, 0]], np.float32)),
+        normal(1, 2, 9, 7, boxes=np.array([[6, 8, 1, 2]], np.float32)),
     ),
 )
 def A3314CropByGrid(self, x, boxes):
@@ -226,7 +226,11 @@ def A3316ByteDifferences(self, x):
 
 
 @forward(
-    "x:float32[N,T,5]", "lengths:int64[N]=0:40", dims=LINE, kinds=FINITE, feeds=(_h(2, 9, 5, lengths=np.array([9, 0])),)
+    "x:float32[N,T,5]",
+    "lengths:int64[N]=0:40",
+    dims=LINE,
+    kinds=FINITE,
+    feeds=(halves(2, 9, 5, lengths=np.array([9, 0])),),
 )
 def A3317GreedyCtc(self, x, lengths):
     best = x.argmax(-1)
@@ -243,7 +247,7 @@ def A3317GreedyCtc(self, x, lengths):
     "lengths:int32[N]=0:40",
     dims="N=1:2:4 T=7:12:40",
     kinds=FINITE,
-    feeds=(_r(2, 8, 4, lengths=np.array([0, 1], np.int32)), _r(2, 7, 4, lengths=np.array([2, 3], np.int32))),
+    feeds=(normal(2, 8, 4, lengths=np.array([0, 1], np.int32)), normal(2, 7, 4, lengths=np.array([2, 3], np.int32))),
 )
 class A3318Subsampled(nn.Module):
     def __init__(self):
@@ -291,14 +295,14 @@ class A3320Buckets(nn.Module):
         return (x @ y.mT)[:, None] + self.bias(b).permute(2, 0, 1)
 
 
-@forward("x:float32[N,T]", dims="N=1:2:4 T=3:12:40", kinds=FINITE, feeds=(_h(1, 3), _h(2, 8)))
+@forward("x:float32[N,T]", dims="N=1:2:4 T=3:12:40", kinds=FINITE, feeds=(halves(1, 3), halves(2, 8)))
 def A3321MedianFilter(self, x):
     y = F.pad(x[:, None], (2, 2), mode="reflect")[:, 0].unfold(1, 5, 1)
     z = F.pad(x, (1, 2)).unfold(1, 4, 1)
     return y.median(-1).values, z.median(-1)[0], z.sort(dim=-1, descending=True, stable=True)[1]
 
 
-@forward("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(_h(1, 4, 1, 1), _h(2, 4, 3, 9)))
+@forward("x:float32[N,4,H,W]", dims=WIDE, kinds=FINITE, feeds=(halves(1, 4, 1, 1), halves(2, 4, 3, 9)))
 def A3322Locations(self, x):
     h, w = x.shape[-2:]
     gy, gx = torch.meshgrid(torch.arange(h) * 8 + 4, torch.arange(w) * 8 + 4, indexing="ij")
@@ -312,7 +316,12 @@ def A3322Locations(self, x):
     return index, torch.where(value.isinf(), -1, index), low
 
 
-@attack("x:float32[N,4,H,W]", dims="N=1:1:2 H=1:5:12 W=1:7:12", kinds=FINITE, feeds=(_r(1, 4, 1, 1), _r(2, 4, 12, 1)))
+@attack(
+    "x:float32[N,4,H,W]",
+    dims="N=1:1:2 H=1:5:12 W=1:7:12",
+    kinds=FINITE,
+    feeds=(normal(1, 4, 1, 1), normal(2, 4, 12, 1)),
+)
 class A3323Upsampler(nn.Module):
     def __init__(self):
         super().__init__()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import halves
 
 SHORT = "N=1:2:4 T=2:9:24"
 EVEN = "N=1:2:4 T=2:8:24%2"
@@ -27,15 +27,8 @@ FINITE = (
 )
 
 
-def _h(*shape, seed=0, **more):
-    return lambda: {
-        "x": (np.random.RandomState(seed + sum(shape)).randint(-6, 7, shape) / 2).astype(np.float32),
-        **more,
-    }
-
-
-TWO = (_h(1, 2, 4), _h(2, 8, 4), _h(4, 24, 4))
-IMAGES = (_h(1, 4, 2, 2), _h(2, 4, 7, 5), _h(3, 4, 12, 13))
+TWO = (halves(1, 2, 4), halves(2, 8, 4), halves(4, 24, 4))
+IMAGES = (halves(1, 4, 2, 2), halves(2, 4, 7, 5), halves(3, 4, 12, 13))
 
 
 def rare(y):
@@ -206,7 +199,7 @@ def A3366AliasesInContainers(self, x):
     return seen[0], seen[1], pair[1].mean(1), parts["high"]
 
 
-@forward("x:float32[N,T,4]", dims=EVEN, kinds=FINITE, feeds=(_h(1, 2, 4), _h(3, 24, 4)))
+@forward("x:float32[N,T,4]", dims=EVEN, kinds=FINITE, feeds=(halves(1, 2, 4), halves(3, 24, 4)))
 def A3368RotaryInPlace(self, x):
     n, t, _ = x.shape
     y = x.unflatten(1, (t // 2, 2)).clone()
