@@ -242,16 +242,28 @@ class _Globals:
     imports: tuple[str, ...]
 
 
-# Of the parts that were looked at last: how many files were loaded then, and their globals. A search by sizes runs
-# thousands of copies of a module.
-_READ: dict[frozenset[str], tuple[int, list[_Globals]]] = {}
+@dataclass(frozen=True)
+class _Read:
+    """The globals that were read last, for which parts, and the files that were loaded then."""
+
+    parts: frozenset[str]
+    loaded: list[types.ModuleType]
+    spaces: list[_Globals]
+
+    def holds(self, parts: frozenset[str]) -> bool:
+        """Whether the same files are loaded, none of them anew, and no global came or went."""
+        same = self.parts == parts and self.loaded == list(sys.modules.values())
+        return same and [len(s.names) for s in self.spaces] == [s.count for s in self.spaces]
+
+
+# The last one alone: a search by sizes runs thousands of copies of a module.
+_READ: list[_Read] = []
 
 
 def _globals_of(module: nn.Module, imported: Mapping[int, Any]) -> list[_Globals]:
     """The globals of the user's files, read anew when a file was loaded or a global came or went."""
     parts = frozenset(type(part).__module__ for part in module.modules())
-    loaded, spaces = _READ.get(parts, (0, []))
-    if loaded != len(sys.modules) or [len(s.names) for s in spaces] != [s.count for s in spaces]:
+    if not any(read.holds(parts) for read in _READ):
         # Of a run whose steps are followed this is no step, and a trace function would be called for each name.
         watching = sys.gettrace()
         sys.settrace(None)
@@ -262,9 +274,8 @@ def _globals_of(module: nn.Module, imported: Mapping[int, Any]) -> list[_Globals
             ]
         finally:
             sys.settrace(watching)
-        _READ.clear()
-        _READ[parts] = (len(sys.modules), spaces)
-    return spaces
+        _READ[:] = [_Read(parts, list(sys.modules.values()), spaces)]
+    return _READ[0].spaces
 
 
 def user_namespaces(module: nn.Module) -> list[dict[str, Any]]:
