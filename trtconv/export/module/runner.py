@@ -169,25 +169,28 @@ class ModuleRunner:
 
     def _run(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         positional, keywords = self.binding.arguments(list(tensors.values()))
-        shapes = ", ".join(f"{n} {list(t.shape)}" for n, t in tensors.items())
         try:
             with self.limit.watched():
                 returned = self.module(*positional, **keywords)
         except EndlessRun as error:
             raise EndlessError(
-                f"the module itself does not end within {error.seconds:.0f} s for {shapes}",
+                f"the module itself does not end within {error.seconds:.0f} s for {_shapes(tensors)}",
                 hint="end its loop at infinities and NaN too, or give the ranges of the inputs with --input",
                 where=blame(error, self.base, packages=True) or failed_at(error, self.base),
             ) from error
         except Exception as error:
-            text = str(error).strip().splitlines()
+            text = next(iter(str(error).strip().splitlines()), "")[:300]
             raise TrtconvError(
-                f"the module itself raises {type(error).__name__} for {shapes}: {text[0][:300] if text else ''}",
+                f"the module itself raises {type(error).__name__} for {_shapes(tensors)}: {text}",
                 hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
                 where=blame(error, self.base, packages=True) or failed_at(error, self.base),
             ) from error
         outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
         return rename_outputs(outputs, self.output_names, exactly=self.renames)
+
+
+def _shapes(tensors: Mapping[str, torch.Tensor]) -> str:
+    return ", ".join(f"{n} {list(t.shape)}" for n, t in tensors.items())
 
 
 @cache

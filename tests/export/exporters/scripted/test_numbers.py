@@ -1,6 +1,5 @@
 """Numbers that a loop computes in FP64 are what Python's are where they meet a tensor, or a note says where not."""
 
-import importlib.util
 
 import numpy as np
 import onnxruntime
@@ -48,7 +47,7 @@ def _decays():
 
 
 @pytest.mark.parametrize(("counts", "body", "values"), TIES)
-def test_numbers_are_rounded_once_where_they_meet_tensors(counts, body, values, write_module, export):
+def test_numbers_are_rounded_once_where_they_meet_tensors(counts, body, values, write_module, export, load):
     path = write_module(LOOP.format(counts=counts, body=body))
     values = _decays() if None in values else values
     length = len(values)
@@ -58,19 +57,12 @@ def test_numbers_are_rounded_once_where_they_meet_tensors(counts, body, values, 
     rows = np.array([values, values], np.float32)
     levels = np.arange(2 if "levels" not in body else 300)
     rows = np.repeat(rows[:1], len(levels), 0)
-    module = _load(path).Net()
+    module = load(path).Net()
     with torch.no_grad():
         expected = module(torch.from_numpy(rows), torch.from_numpy(levels))[0].numpy()
     session = onnxruntime.InferenceSession(str(result.model))
     actual, _ = session.run(None, {"x": rows, "levels": levels})
     np.testing.assert_array_equal(actual, expected)
-
-
-def _load(path):
-    spec = importlib.util.spec_from_file_location("net_of_numbers", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Quotients and remainders of floats are Python's, and a branch that is never taken writes nothing."""
 
-import importlib.util
-
 import numpy as np
 import onnxruntime
 import pytest
@@ -58,26 +56,18 @@ class Level(nn.Module):
 """
 
 
-def load(path, name):
-    spec = importlib.util.spec_from_file_location("net_of_numbers", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    torch.manual_seed(0)
-    return getattr(module, name)()
-
-
 @pytest.mark.parametrize(
     ("name", "lengths"),
     [("Quotient", (3, 10, 20)), ("Remainder", (3, 10, 20)), ("Activated", (2, 7)), ("OfSize", (49, 50, 90, 100)),
      ("Pair", (49, 50, 90, 100))],
 )  # fmt: skip
-def test_as_in_python(name, lengths, write_module, export):
+def test_as_in_python(name, lengths, write_module, export, load):
     path = write_module(LOOPS)
-    torch.manual_seed(0)
     space = "N=1:2:3 T=2:9:120" if name in ("OfSize", "Pair") else "N=1:2:3 T=2:9:20"
     result = export(f"net.py:{name}", ["x:float32[N,T,4]"], space, seed=0)
     session = onnxruntime.InferenceSession(str(result.model))
-    module = load(path, name)
+    torch.manual_seed(0)
+    module = getattr(load(path), name)()
     if list(module.parameters()):
         return  # its weights are those of the export, which compared it
     for length in lengths:

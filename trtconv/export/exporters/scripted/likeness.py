@@ -62,8 +62,8 @@ def _that_may_run(block: Any) -> Iterator[Any]:
         decided = next(iter(node.inputs())).toIValue() if node.kind() == "prim::If" else None
         if isinstance(decided, bool):
             inner = inner[:1] if decided else inner[1:]
-        for taken in inner:
-            yield from _that_may_run(taken)
+        for side in inner:
+            yield from _that_may_run(side)
 
 
 def _writes(node: Any) -> bool:

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
 SHORTEST, TIMES = 60.0, 50.0
@@ -48,11 +48,13 @@ class RunLimit:
         """Raise EndlessRun inside the block once the run has taken too long."""
         started, seconds = time.monotonic(), self.seconds
         main = threading.current_thread() is threading.main_thread()
-        if not main or not seconds or signal.getitimer(signal.ITIMER_REAL)[0]:
+        limited = main and seconds and not signal.getitimer(signal.ITIMER_REAL)[0]
+        with self._interrupted(seconds) if limited else nullcontext():
             yield
-            self.longest = max(self.longest, time.monotonic() - started)
-            return
+        self.longest = max(self.longest, time.monotonic() - started)
 
+    @contextmanager
+    def _interrupted(self, seconds: float) -> Iterator[None]:
         def interrupt(number: int, frame: FrameType | None) -> None:
             del number
             if _imports(frame):  # half a module would stay behind
@@ -68,7 +70,6 @@ class RunLimit:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-        self.longest = max(self.longest, time.monotonic() - started)
 
 
 def _imports(frame: FrameType | None) -> bool:
