@@ -241,6 +241,7 @@ def unused_rules(op_type: str, request: RewriteRequest) -> tuple[str, ...]:
         if rule.name in request.skip
         or (request.only and rule.name not in request.only)
         or not rule.needed(request.target)
+        or (rule.precisions and request.precision not in rule.precisions)
     )
 
 

@@ -27,6 +27,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.alignment.align import settle_sizes
 from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_rules, with_declined, with_plugin_rules
 from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.precision_rules import is_of_precision, shape_for_precision
 from trtconv.rewrite.engine.refuse import advice, lacking, refuse_silently_wrong
 from trtconv.rewrite.engine.result import RewriteResult, RewrittenGraph
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
@@ -96,7 +97,7 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
         outputs[1],
         (*graph.entries, *typed.entries),
         (*graph.skipped, *typed.skipped),
-        graph.rejected,
+        (*graph.rejected, *typed.rejected),
         time.perf_counter() - started,
         graph.whole,
         (*graph.notes, *typed.notes),
@@ -158,6 +159,7 @@ class _TypedModel:
     notes: tuple[str, ...]
     entries: tuple[LedgerEntry, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     reference: Path | None = None
 
 
@@ -166,11 +168,21 @@ def _in_precision(
 ) -> _TypedModel:
     """Quantise or retype the graph; the nodes `wide` stay FP32."""
     if not request.quantised:
+        chosen = _chosen((*RULES, *load_rules(request.rule_files)), request)
+        waiting = [r for r in chosen if is_of_precision(r, request)]
+        shaped, record = shape_for_precision(graph, waiting, request, progress)
         in_fp32 = (*request.keep_fp32, *wide)
-        return _TypedModel(*apply_precision(graph.model, request.precision, graph.file.parent, in_fp32))
+        model, notes = apply_precision(shaped, request.precision, graph.file.parent, in_fp32)
+        return _TypedModel(
+            model,
+            (*record.notes, *notes),
+            tuple(record.entries),
+            tuple(record.skipped),
+            tuple(record.rejected),
+        )
     step = quantise_step(graph.model, request, progress, wide)
     reference = write_data_reference(source, request.model.parent, step.parts, request.output, step.model)
-    return _TypedModel(step.model, step.notes, step.entries, step.skipped, reference)
+    return _TypedModel(step.model, step.notes, step.entries, step.skipped, reference=reference)
 
 
 def _operated(model: onnx.ModelProto, request: RewriteRequest, progress: Progress) -> Surgery:
@@ -208,13 +220,17 @@ def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, 
     contradictory = next((name for name in request.also if name in request.skip), None)
     if contradictory:
         raise InvalidRequestError(f"--also and --skip both name '{contradictory}'", hint="leave one of them out")
-    only = {*request.only, *request.also} if request.only else set(names)
-    chosen = [r for r in rules if r.name in only and r.name not in request.skip]
     require_known(request, rules)
     folding = [FOLD_BATCH_NORM] if request.quantised or request.fold_norms else []
-    return with_plugin_rules(
-        [*folding, *(r for r in chosen if r.name in request.also or r.needed(request.target))], request
-    )
+    chosen = [r for r in _chosen(rules, request) if not is_of_precision(r, request)]
+    return with_plugin_rules([*folding, *chosen], request)
+
+
+def _chosen(rules: Sequence[Rule], request: RewriteRequest) -> list[Rule]:
+    """Those that the target needs and those of `--also`, without those of `--skip`, only those of `--only`."""
+    only = {*request.only, *request.also} if request.only else {r.name for r in rules}
+    chosen = [r for r in rules if r.name in only and r.name not in request.skip]
+    return [r for r in chosen if r.name in request.also or r.needed(request.target)]
 
 
 def _rewrite_and_prove(

@@ -36,6 +36,8 @@ def page() -> str:
 def _targets(rule: Rule) -> str:
     needed = [t for t in KNOWN_TARGETS if rule.needed(parse_target(t))]
     text = "all" if len(needed) == len(KNOWN_TARGETS) else ", ".join(needed)
+    if rule.precisions:
+        text += f", in {' and '.join(rule.precisions)}"
     return f"{text}, with `--plugins`" if rule.plugin else text
 
 

@@ -64,7 +64,8 @@ class Rule:
     `judged_as_float32` is for rules that mend overflow in half precision: the graph before is run in FP32 then. A rule
     with `plugin` makes nodes of that plugin and is used when the user asked for it; one with `native_of` takes such
     nodes apart when he did not. `unproved` says why nothing can run the part before, for the few rules of which that
-    is true. `after_rules` names rules of the same group that come first; otherwise a group is in the order of names.
+    is true. A rule with `precisions` pays in those alone (`fp16`) and fires when the graph is about to be typed so.
+    `after_rules` names rules of the same group that come first; otherwise a group is in the order of names.
     `keeps_infinities` is false for products with matrices of zeros and the like, where 0 times an infinity is NaN: a
     difference with an infinity among the inputs is told to the user then, of other rules it is an error.
     """
@@ -82,4 +83,5 @@ class Rule:
     keeps_infinities: bool = True
     plugin: str = ""
     native_of: str = ""
+    precisions: tuple[str, ...] = ()
     after_rules: tuple[str, ...] = ()

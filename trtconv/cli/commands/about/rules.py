@@ -34,10 +34,11 @@ def command(target: str | None, line: CommandLine) -> None:
     for rule in list_rules():
         needed = [str(t) for t in targets if rule.needed(t)]
         if needed:
-            rows.append({"name": rule.name, "why": rule.why, "targets": needed})
+            rows.append({"name": rule.name, "why": rule.why, "targets": needed, "precisions": list(rule.precisions)})
     if write_document(line.of(JsonOption).file, "rules", {"rules": rows}):
         return
     width = max((len(str(r["name"])) for r in rows), default=0)
     for row in rows:
         where = "all targets" if len(row["targets"]) == len(KNOWN_TARGETS) else ", ".join(row["targets"])
+        where += f", {' and '.join(row['precisions'])} alone" if row["precisions"] else ""
         echo(f"{click.style(str(row['name']).ljust(width), bold=True)}  {row['why']} ({where})")

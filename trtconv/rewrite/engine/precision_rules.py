@@ -1,0 +1,54 @@
+"""Rules that pay in one precision alone: they fire after all others, on the graph that is about to be typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from trtconv.core.ledger.records import Rejected
+from trtconv.core.model.file import load_weights
+from trtconv.core.progress import Progress
+from trtconv.core.requests import RewriteRequest
+from trtconv.rewrite.engine.points import model_space
+from trtconv.rewrite.engine.result import RewrittenGraph
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
+from trtconv.rewrite.engine.rule import Rule
+from trtconv.rewrite.engine.whole import InitialGraph
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def is_of_precision(rule: Rule, request: RewriteRequest) -> bool:
+    """True for a rule that waits for its precision; one of `--also` fires with the others, in any."""
+    return bool(rule.precisions) and rule.name not in request.also
+
+
+def shape_for_precision(
+    graph: RewrittenGraph, rules: Sequence[Rule], request: RewriteRequest, progress: Progress
+) -> tuple[onnx.ModelProto, RewriteRecord]:
+    """The graph with the rules of its precision applied, each proved in FP32, and what they did.
+
+    The whole graph is compared as well; where it differs, none of them stays.
+    """
+    import onnx
+
+    record = RewriteRecord()
+    rules = [r for r in rules if request.precision in r.precisions]
+    if not rules:
+        return graph.model, record
+    load_weights(graph.model, graph.file.parent)
+    model = onnx.ModelProto()
+    model.CopyFrom(graph.model)
+    space, specs = model_space(model)
+    apply_rules(model, rules, RewriteSetting(request.target, space, specs, request.proof), progress, record)
+    if not record.entries:
+        return graph.model, record
+    if request.proof:
+        with InitialGraph(graph.model, space, specs) as before:
+            whole = before.compare(model)
+        if whole.passed is False:
+            reason = f"the whole graph differs with it: {whole.note}"
+            rejected = [Rejected(e.rule, e.node, reason, e.origin, whole) for e in record.entries]
+            return graph.model, RewriteRecord(rejected=rejected)
+    return model, record
