@@ -19,6 +19,8 @@ from onnx import numpy_helper
 
 # Smaller tensors stay in the file.
 LARGE = 4096
+# Of torch's and of timm's batch norms, with a mean of zero and a variance of one.
+FRESH_NORMS = tuple(float(np.float32(1) / np.sqrt(np.float32(1) + np.float32(eps))) for eps in (1e-5, 1e-3))
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,19 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a stored tensor comes from a drawn one: transposed or not, times `factors` along `axis`, in `dtype`."""
+    """How a stored tensor comes from a drawn one: transposed or not, times `factors` along `axis`, in `dtype`.
+
+    `scale` is that of a batch norm with fresh statistics that was folded into the weight. Of `merged` groups each one
+    was between zeros.
+    """
 
     drawn: Drawn
     transposed: bool
     dtype: str
     axis: int | None = None
     factors: tuple[float, ...] = ()
+    scale: float = 1.0
+    merged: int = 1
 
     def values(self) -> np.ndarray:
         array = self.drawn.values()
@@ -51,6 +59,13 @@ class Recipe:
             shape = [1] * array.ndim
             shape[self.axis] = -1
             array = array * np.array(self.factors, np.float32).reshape(shape)
+        if self.scale != 1.0:
+            array = array * np.float32(self.scale)
+        if self.merged > 1:
+            # The Python that times torch has no graphsurgeon.
+            from trtconv.rewrite.rules.newer.layers.wider_groups import between_zeros
+
+            array = between_zeros(array, self.merged)
         return array.astype(self.dtype)
 
 
@@ -70,14 +85,17 @@ def strip(path: Path, weights: Mapping[str, Drawn]) -> int:
 
 
 def strip_exact(path: Path, weights: Mapping[str, Drawn]) -> int:
-    """As `strip`, for weights that are as they were drawn, transposed or in half precision: each is drawn once."""
+    """As `strip`, for weights that are as drawn, transposed, with a norm, in wider groups or in half precision."""
+    model, entries = onnx.load(str(path)), {}
+    merged = {drawn: (1, *_merges(drawn, model)) for drawn in weights.values()}
     recipes = {
         _digest(recipe.values()): recipe
         for drawn in weights.values()
         for transposed in ((False, True) if len(drawn.shape) == 2 else (False,))
-        for recipe in (Recipe(drawn, transposed, dtype) for dtype in ("float32", "float16"))
+        for scale in ((1.0, *FRESH_NORMS) if len(drawn.shape) == 4 else (1.0,))
+        for times in merged[drawn]
+        for recipe in (Recipe(drawn, transposed, dtype, scale=scale, merged=times) for dtype in ("float32", "float16"))
     }
-    model, entries = onnx.load(str(path)), {}
     for tensor in model.graph.initializer:
         if np.prod(tensor.dims) > LARGE:
             recipe = recipes.get(_digest(numpy_helper.to_array(tensor)))
@@ -87,6 +105,19 @@ def strip_exact(path: Path, weights: Mapping[str, Drawn]) -> int:
     path.with_suffix(".recipes.json").write_text(json.dumps(entries))
     onnx.save(model, str(path))
     return path.stat().st_size
+
+
+def _merges(drawn: Drawn, model: onnx.ModelProto) -> list[int]:
+    """How many of its groups may be one in the model."""
+    if len(drawn.shape) != 4:
+        return []
+    outputs, width, *kernel = drawn.shape
+    shapes = {tuple(t.dims) for t in model.graph.initializer}
+    return [
+        times
+        for times in range(2, outputs // width + 1)
+        if outputs % (times * width) == 0 and (outputs, times * width, *kernel) in shapes
+    ]
 
 
 def _digest(array: np.ndarray) -> str:

@@ -2,7 +2,8 @@
 | measure WORK JSON [LIB] | layers WORK JSON [LIB] | torch JSON [NAME ...]
 
 `prepare` (with torch and timm) exports and rewrites for TensorRT 8.6; the weights are drawn again where they are built.
-`PLUGINS=NAME,... prepare` puts plugins in; then LIB is the library that has them. `build`, `measure` and `layers` (the
+`PLUGINS=NAME,... prepare` puts plugins in; then LIB is the library that has them. `ALSO="RULE ..."` and `SKIP` are
+`--also` and `--skip`, `PRECISIONS="fp16"` what `torch` times. `build`, `measure` and `layers` (the
 time of each layer) run in a Python with TensorRT, `torch` in one with torch, in one lease of the same GPU. All
 latencies are medians of the device time with a CUDA graph; engines are timed in turn, five rounds.
 """
@@ -25,7 +26,10 @@ from benchmarks.speed.network_cases import NETWORKS, SIZE, drawn_weights, make
 
 ROUNDS, SECONDS = 5, 0.1
 # Channels last is tried too; the faster one counts.
-CONVOLUTIONAL = ("convnext_t", "resnet50", "efficientnet_b0", "mobilenetv3_l", "regnety_032")
+CONVOLUTIONAL = (
+    "convnext_t", "resnet50", "efficientnet_b0", "mobilenetv3_l", "regnety_032", "resnet18", "resnext50", "regnetx_032",
+    "densenet121", "vgg16", "mobilenetv2", "hrnet_w18", "poolformer_s12", "mobilevit_s",
+)  # fmt: skip
 
 
 def prepare(out: Path, names: list[str]) -> None:
@@ -38,6 +42,7 @@ def prepare(out: Path, names: list[str]) -> None:
     from networks.torchvision_operators import define_operators
 
     operators, plugins = define_operators(), os.environ.get("PLUGINS", "never")
+    also, skip = (tuple(os.environ.get(name, "").split()) for name in ("ALSO", "SKIP"))
     for name in names or NETWORKS:
         folder, network = out / name, make(name)
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +61,8 @@ def prepare(out: Path, names: list[str]) -> None:
         model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
         onnx.save(model, str(folder / "model.onnx"))
         for precision in ("fp32", "fp16"):
-            strip_exact(rewrite(folder, precision, precision, proof=False, plugins=plugins), drawn_weights(network))
+            rewritten = rewrite(folder, precision, precision, proof=False, plugins=plugins, also=also, skip=skip)
+            strip_exact(rewritten, drawn_weights(network))
         print(name, "is ready", flush=True)
     del operators
 
@@ -143,7 +149,7 @@ def run_torch(output: Path, names: list[str]) -> None:
     torch.backends.cudnn.benchmark = True
     results: dict[str, Any] = {"torch": torch.__version__}
     for name in names or NETWORKS:
-        for precision in ("fp16", "tf32"):
+        for precision in os.environ.get("PRECISIONS", "fp16 tf32").split():
             for batch in (8, 1):
                 layouts = {"nchw": torch.contiguous_format}
                 if name in CONVOLUTIONAL:

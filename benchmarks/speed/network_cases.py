@@ -22,6 +22,16 @@ NETWORKS = {
     "regnety_032": "regnety_032",
     "deit3_s": "deit3_small_patch16_224",
     "mixer_b": "mixer_b16_224",
+    "resnet18": "resnet18",
+    "resnext50": "resnext50_32x4d",
+    "regnetx_032": "regnetx_032",
+    "densenet121": "densenet121",
+    "vgg16": "vgg16",
+    "mobilenetv2": "mobilenetv2_100",
+    "hrnet_w18": "hrnet_w18_small_v2",
+    "pvt_v2_b1": "pvt_v2_b1",
+    "poolformer_s12": "poolformer_s12",
+    "mobilevit_s": "mobilevit_s",
 }
 INPUT = "x:float32[N,3,224,224]=-2:2"
 SIZE = (3, 224, 224)

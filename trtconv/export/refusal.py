@@ -21,6 +21,7 @@ from trtconv.export.module.operator_lines import empty_line, named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.recurrent.steps import OneLengthError
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats, rounding_dims, rounding_nodes
+from trtconv.export.sizes.whole_numbers import BeyondIntegersError
 from trtconv.export.symbolic.recording.errors import CaughtErrorInRecordingError
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
@@ -63,7 +64,10 @@ GIVES_NAN = (
 
 
 def size_paths(job: ExportTask) -> SizePaths:
-    """The module's decisions by size, followed over the whole space."""
+    """The module's decisions by size, followed over the whole space.
+
+    Raises BeyondIntegersError where it computes a whole number of sizes that no file holds.
+    """
     space = job.request.space
     if count_sizes(space) == 1:
         return SizePaths(paths=1, followed=1, total=1)
@@ -71,7 +75,11 @@ def size_paths(job: ExportTask) -> SizePaths:
     started = time.monotonic()
     starts = [dict(job.sizes), space.pick("min"), space.pick("max")]
     base, seed = job.request.source.base, job.request.source.seed
-    paths = explore_sizes(job.runner, job.request.inputs, space, starts, base)
+    try:
+        paths = explore_sizes(job.runner, job.request.inputs, space, starts, base)
+    except BeyondIntegersError as error:
+        error.where = format_frame(error.frame, base) if error.frame else ""
+        raise
     if not paths.tables and not paths.obstacle:
         line = line_astray(job.runner, job.samples.items[0].inputs, paths.steps)
         if line is not None:

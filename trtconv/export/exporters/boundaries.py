@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -11,10 +13,17 @@ from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.text.listing import list_first
 from trtconv.export.exporters.attempt import Attempt, ExportTask
-from trtconv.proof.points import BOUNDARY, PATH
+from trtconv.proof.points import BOUNDARY
 from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries
+from trtconv.proof.probes.integer_boundaries import with_integers
 from trtconv.proof.proving import prove
+from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import with_probes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 # A larger graph is not copied for this.
 MOST_BYTES = 1 << 29
@@ -23,11 +32,11 @@ MOST_NAMED = 3
 MOST_SIZES = 8
 
 
-def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
+def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]] = ()) -> tuple[ExportTask, Attempt]:
     """The attempt compared at the boundaries of its decisions too; the points made for it are samples from then on.
 
     A threshold that the module chooses by a size is another one on another path, so that the boundaries are also fed
-    at the sizes of these. Inputs that a user's function makes are left as they are.
+    at `sizes`, those of a sample on each path. Inputs that a user's function makes are left as they are.
     """
     if attempt.candidate is None or attempt.verdict is None or attempt.runs is None:
         return job, attempt
@@ -38,13 +47,13 @@ def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
         return job, attempt
     first = job.samples.items[0]
     bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}
-    probes = probe_boundaries(model, first.inputs, open_graph, bounds)
-    if not probes.decisions:
+    probes = _probes(model, first.inputs, bounds)
+    if not probes.feeds and not probes.decisions:
         return job, attempt
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
     samples = probes.samples(job.runner, first.point, before)
-    for other in [s for s in job.samples.items if s.point.label == PATH][:MOST_SIZES]:
-        more = probe_boundaries(model, other.inputs, open_graph, bounds)
+    for other in _on_each_path(job, sizes):
+        more = _probes(model, other.inputs, bounds)
         samples += more.samples(job.runner, other.point, before + len(samples))
     notes = (*attempt.candidate.notes, *_missed_in_words(probes, model))
     attempt = replace(attempt, candidate=replace(attempt.candidate, notes=notes))
@@ -54,6 +63,21 @@ def probed(job: ExportTask, attempt: Attempt) -> tuple[ExportTask, Attempt]:
     verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
     comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
     return job, replace(attempt, verdict=replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory))
+
+
+def _probes(
+    model: onnx.ModelProto, inputs: Mapping[str, Array], bounds: Mapping[str, tuple[float, float]]
+) -> Boundaries:
+    floats = probe_boundaries(model, inputs, open_graph, bounds)
+    return with_integers(floats, model, inputs, open_graph, bounds)
+
+
+def _on_each_path(job: ExportTask, sizes: Sequence[Mapping[str, int]]) -> list[ReferenceSample]:
+    """The first sample at each of these sizes but those of the first sample of all."""
+    first, *others = job.samples.items
+    by_sizes = {frozenset(s.point.dims): s for s in reversed(others) if s.point.values == "random"}
+    dims = dict.fromkeys(frozenset({**dict(job.sizes), **one}.items()) for one in sizes)
+    return [by_sizes[d] for d in dims if d in by_sizes and d != frozenset(first.point.dims)][:MOST_SIZES]
 
 
 def open_graph(model: onnx.ModelProto) -> OnnxRuntimeRunner:

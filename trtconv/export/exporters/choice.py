@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from trtconv.core.model.file import load_model
@@ -95,7 +96,7 @@ def choose(job: ExportTask) -> ChosenExport:
             )
         if result.equal and paths is not None:
             job = with_paths(job, paths)
-            job, result = probed(job, result)
+            job, result = probed(job, result, path_sizes(paths))
             job, result = allow_for_rounding(job, result)
         if result.equal:
             job, result = check_value_branches(job, result, allow_for_rounding)
@@ -152,12 +153,17 @@ def with_paths(job: ExportTask, paths: SizePaths) -> ExportTask:
     """The job with a sample on each path through the module: what comes after the export is compared there too."""
     present = {s.point.dims for s in job.samples.items}
     seed, samples = job.request.source.seed, []
-    for sizes in paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]:
+    for sizes in path_sizes(paths):
         point = SamplePoint(PATH, tuple({**dict(job.sizes), **sizes}.items()), "random", seed)
         if point.dims not in present:
             inputs = job.make(point)
             samples.append(ReferenceSample(point, inputs, job.runner(inputs)))
     return replace(job, samples=with_probes(job.samples, job.runner, samples)) if samples else job
+
+
+def path_sizes(paths: SizePaths) -> tuple[Mapping[str, int], ...]:
+    """Sizes on each path through the module, where there are several."""
+    return paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]
 
 
 def ways(request: ExportRequest) -> tuple[Way, ...]:

@@ -19,6 +19,7 @@ from trtconv.export.half_sums import reduce_in_float32
 from trtconv.export.module.creation import created_at
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.sizes.exact_sizes import Exact, write_exact
+from trtconv.export.sizes.integer_powers import write_powers_as_products
 
 if TYPE_CHECKING:
     import onnx
@@ -55,6 +56,7 @@ def finish(
     floor_size_divisions(model.graph, trace, floors)
     write_exact(model.graph, exact, trace)
     write_one_sided_clips(model)
+    write_powers_as_products(model)
     reduce_in_float32(model)
     set_metadata(model, SPACE_KEY, str(trace.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in trace.specs))

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
+LARGEST_OF_FLOATS = 2**53
+
+
 class UnreadableError(Exception):
     """An expression with something in it that is not arithmetic on sizes."""
 
@@ -28,6 +31,9 @@ def evaluate_symbolic(expression: Any, values: Mapping[Any, Array], floats: Any 
     import numpy as np
     from torch.utils._sympy.interp import sympy_interp
 
+    if any(a.is_Integer and abs(int(a)) > LARGEST_OF_FLOATS for a in expression.atoms()):
+        # Products with such numbers are beyond 64 bits; Python's integers are not.
+        values = {symbol: np.asarray(v).astype(object) for symbol, v in values.items()}
     try:
         with np.errstate(all="ignore"):
             return np.asarray(sympy_interp(_analysis(floats or np.float64), dict(values), expression))

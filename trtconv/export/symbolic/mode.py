@@ -37,7 +37,7 @@ from trtconv.export.symbolic.arithmetic import (
     running_sums,
     small_integers,
 )
-from trtconv.export.symbolic.arithmetic.half_precision import computed_in_float32
+from trtconv.export.symbolic.arithmetic.half_precision import computed_in_float32, with_numbers_of_torch
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, sums, writes
 from trtconv.export.symbolic.recording import written_out
@@ -245,6 +245,9 @@ def symbolic_functions() -> Iterator[None]:
             result = computed_in_float32(name, args, named, lambda a, n: self.call(func, name, a, n))
             if result is not NotImplemented:
                 return result
+            result = with_numbers_of_torch(name, args, named, lambda n, a, k: self.named(func, name, n, a, k))
+            if result is not NotImplemented:
+                return result
             result = handled(table, name, func, args, named)
             if result is not NotImplemented:
                 aliases.note_copies(name, args, result, lambda x: handled(table, name, func, (x, *args[1:]), named))
@@ -253,6 +256,10 @@ def symbolic_functions() -> Iterator[None]:
             if isinstance(result, torch.Tensor):
                 bound.check(result)
             return result
+
+        def named(self, func: Any, name: str, other: str, args: Any, named: Mapping[str, Any]) -> Any:
+            """The function, or the one of another name in its place."""
+            return self.call(func if other == name else getattr(torch, other), other, args, named)
 
     with (
         convolution.unchecked_output_size(),

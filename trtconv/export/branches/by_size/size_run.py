@@ -35,6 +35,7 @@ from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent import packed
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.sizes.comparisons import arithmetic_of_python, numbers_in_text
+from trtconv.export.sizes.whole_numbers import BeyondIntegersError, within_64_bits
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.mode import creation_handlers, handled
@@ -91,7 +92,8 @@ def run_symbolic(
     """Run a fresh copy of the module on fake tensors of these sizes, its dims symbolic, until the effort is spent.
 
     Each call into torch is a step of it. A run that ends early is made again without results that share an argument's
-    tensor: such a tensor has the argument's strides, and is given another shape where the argument is.
+    tensor: such a tensor has the argument's strides, and is given another shape where the argument is. Raises
+    BeyondIntegersError.
     """
     run = _run_symbolic(fresh(), runner, specs, space, sizes, names, effort, shared=True)
     if not run.obstacle or run.obstacle == OUT_OF_TIME:
@@ -130,6 +132,7 @@ def _run_symbolic(
             uncompiled(),
             symbolic_builtins(module, choices),
             arithmetic_of_python(),
+            within_64_bits(),
             padded_encoders(),
             packed.sequences_counted(),
             sizes_in_text(text_keys),
@@ -144,6 +147,8 @@ def _run_symbolic(
         ):
             positional, keywords = runner.binding.arguments(tensors)
             module(*positional, **keywords)
+    except BeyondIntegersError:
+        raise
     except Exception as error:  # noqa: BLE001 - a module raises whatever it likes
         if UNHASHABLE in str(error):
             lookup = _user_frame(error)

@@ -7,6 +7,7 @@ CPU (`at::opmath_type`, and the accumulation types of its reductions).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ REDUCTIONS = frozenset((
 # These may write into their input, where the result has to be that tensor.
 ACTIVATIONS = frozenset((
     "silu", "mish", "gelu", "elu", "celu", "selu", "softplus", "softsign", "logsigmoid", "log_sigmoid", "tanhshrink",
-    "hardswish", "hardsigmoid", "glu",
+    "hardswish", "hardsigmoid", "glu", "leaky_relu", "softshrink",
 ))  # fmt: skip
 
 
@@ -42,3 +43,82 @@ def computed_in_float32(name: str, args: Sequence[Any], named: Mapping[str, Any]
 
     result = call([wide(a) for a in args], {k: wide(v) for k, v in named.items()})
     return result.to(args[0].dtype) if isinstance(result, torch.Tensor) else result
+
+
+# A number beside halves: torch's kernels multiply and divide by it in FP32 (`opmath_type`), add it and compare with it
+# as a half. So it was measured for torch 2.13 on a CPU, over 8,000 values with five numbers in both types.
+PRODUCTS = frozenset(("mul", "multiply", "__mul__", "__rmul__", "lerp", "addcmul", "addcdiv"))
+QUOTIENTS = frozenset(("div", "divide", "true_divide", "__truediv__", "__div__", "floor_divide", "__floordiv__"))
+IN_PLACE = {
+    "mul_": "mul", "multiply_": "mul", "__imul__": "mul", "div_": "div", "divide_": "div", "__itruediv__": "div",
+    "__idiv__": "div",
+}  # fmt: skip
+SUMS = frozenset(("add", "sub", "subtract"))
+COMPARISONS = frozenset((
+    "gt", "ge", "lt", "le", "eq", "ne", "greater", "greater_equal", "less", "less_equal", "not_equal", "hardshrink",
+    "threshold",
+    *(f"__{name}__" for name in ("gt", "ge", "lt", "le", "eq", "ne")),
+))  # fmt: skip
+
+
+def with_numbers_of_torch(name: str, args: Sequence[Any], named: Mapping[str, Any], call: Callable[..., Any]) -> Any:
+    """What `call(name, args, named)` gives for a half tensor beside a number, as torch computes it.
+
+    NotImplemented for other calls, and for a number that a half holds as it is.
+    """
+    import torch
+
+    tensors = [a for a in args if isinstance(a, torch.Tensor) and a.dim()]
+    halves = {t.dtype for t in tensors}
+    if len(halves) != 1 or not halves <= {torch.float16, torch.bfloat16} or "out" in named:
+        return NotImplemented
+    dtype = halves.pop()
+    if name in COMPARISONS:
+        rounded, options = [_as_half(a, dtype) for a in args], {k: _as_half(v, dtype) for k, v in named.items()}
+        pairs = zip((*args, *named.values()), (*rounded, *options.values()), strict=True)
+        return NotImplemented if all(a is b for a, b in pairs) else call(name, rounded, options)
+    if name in SUMS:
+        alpha = named.get("alpha", 1)
+        if _is_exact(alpha, dtype) and alpha in (1, -1):
+            return NotImplemented
+        wide = [a.to(torch.float32) if isinstance(a, torch.Tensor) else a for a in args]
+        return call(name, wide, {**named, "alpha": _as_half(alpha, dtype)}).to(dtype)
+    numbers = [a for a in (*args, *named.values()) if not (isinstance(a, torch.Tensor) and a.dim())]
+    if all(_is_exact(n, dtype) for n in numbers) or isinstance(named.get("rounding_mode"), str):
+        return NotImplemented
+    if name in ("__rtruediv__", "__rdiv__"):
+        return with_numbers_of_torch("mul", (args[0].reciprocal(), args[1]), {}, call)
+    if name in IN_PLACE:
+        return args[0].copy_(with_numbers_of_torch(IN_PLACE[name], args, named, call))
+    is_quotient = name in QUOTIENTS and isinstance(args[0], torch.Tensor) and args[0].dim() > 0
+    if name not in PRODUCTS and not is_quotient:
+        return NotImplemented
+    return call(name, [_wide(a) for a in args], {k: _wide(v) for k, v in named.items()}).to(dtype)
+
+
+def _wide(value: Any) -> Any:
+    import torch
+
+    return value.to(torch.float32) if isinstance(value, torch.Tensor) else value
+
+
+def _is_exact(number: Any, dtype: Any) -> bool:
+    """True for a number that a half holds as it is; no tensor of one element is known to be one, and no size."""
+    import torch
+
+    if isinstance(number, (int, float)) and not isinstance(number, bool):
+        return not math.isfinite(number) or float(torch.tensor(number, dtype=torch.float64).to(dtype)) == number
+    if isinstance(number, torch.Tensor):
+        return number.dtype not in (torch.float32, torch.float64)
+    return not isinstance(number, (torch.SymInt, torch.SymFloat))
+
+
+def _as_half(number: Any, dtype: Any) -> Any:
+    """The number rounded as a tensor of this type holds it; itself when it is one."""
+    import torch
+
+    if isinstance(number, torch.Tensor):
+        return number.to(dtype) if not number.dim() and number.dtype in (torch.float32, torch.float64) else number
+    if isinstance(number, (int, float)) and not _is_exact(number, dtype):
+        return float(torch.tensor(number, dtype=torch.float64).to(dtype))
+    return number

@@ -1,0 +1,57 @@
+"""Integer inputs are led to where comparisons turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.proof.probes.boundaries import Boundaries
+from trtconv.proof.probes.integer_boundaries import integer_comparisons, with_integers
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
+NOTHING = Boundaries((), 0, ())
+
+
+def model_of(body, inputs, constants):
+    return parser.parse_model(f"{HEAD}g ({inputs}) => (bool[a] y) <{constants}> {{ {body} }}")
+
+
+def run(model):
+    return OnnxRuntimeRunner(model.SerializeToString(), threads=1)
+
+
+@pytest.mark.parametrize(
+    ("body", "constants", "even"),
+    [
+        ("y = Equal(i, t)", "int64 t = {9973}", 9973),
+        ("y = Less(t, i)", "int64 t = {-12}", -12),
+        ("a = Mul(i, f) b = Add(a, s) y = GreaterOrEqual(b, t)", "int64 f = {3}, int64 s = {5}, int64 t = {80}", 25),
+        ("a = Neg(i) y = Greater(a, t)", "int64 t = {77}", -77),
+        ("f = Cast<to=1>(i) y = Greater(f, t)", "float t = {40}", 40),
+    ],
+)
+def test_elements_are_at_the_boundary_and_on_both_sides(body, constants, even):
+    model = model_of(body, "int64[N] i", constants)
+    (feed,) = with_integers(NOTHING, model, {"i": np.arange(100, 112)}, run).feeds
+    assert {even - 1, even, even + 1} <= set(feed["i"].tolist())
+
+
+def test_each_element_of_a_table_has_an_element_of_the_input():
+    table = "int64[1] one = {1}, int64[3] t = {700, 31, 4}"
+    model = model_of("u = Unsqueeze(i, one) y = Equal(u, t)", "int64[N] i", table)
+    (feed,) = with_integers(NOTHING, model, {"i": np.zeros(6, np.int64)}, run).feeds
+    assert feed["i"].tolist()[0] == 700
+    assert {30, 5} <= set(feed["i"].tolist())
+
+
+def test_values_stay_in_their_range():
+    model = model_of("y = Equal(i, t)", "int64[N] i", "int64 t = {9973}")
+    assert with_integers(NOTHING, model, {"i": np.arange(5)}, run, {"i": (0, 100)}) is NOTHING
+
+
+def test_comparisons_of_sizes_and_floats_are_none_of_integers():
+    body = "s = Shape(i) z = Squeeze(s) a = Equal(z, t) f = Cast<to=1>(i) g = Add(f, x) y = Greater(g, u)"
+    model = model_of(body, "int64[N] i, float[N] x", "int64 t = {3}, float u = {1}")
+    assert integer_comparisons(model.graph) == ()
