@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from trtconv.backends.onnxruntime import shared_weights
 from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
@@ -169,3 +170,14 @@ def test_the_unchanged_graph_runs_at_as_many_points_as_the_faults_need():
     assert (len(tight.of("reported")), tight.points) == (1, (str(samples[0].point),))
     loose = measure("classifier", comparison(Tolerance(1e9, 1e9)), count=6, samples=samples)
     assert loose.points == tuple(str(s.point) for s in samples)
+
+
+@pytest.mark.parametrize("head", ["plain", "segmenter", "classifier"])
+def test_the_outcomes_are_the_same_where_faults_share_the_weights(exact, head, monkeypatch):
+    monkeypatch.setattr(shared_weights, "LEAST_BYTES", 64)
+    weights = shared_weights.SharedWeights(head_model(head))
+    shared = measure(head, exact, open_model=weights.open, stand_ins=weights.stand_ins)
+    assert weights.stand_ins
+    assert [(f.kind, f.node, f.outcome, f.size) for f in shared.faults] == [
+        (f.kind, f.node, f.outcome, f.size) for f in measure(head, exact).faults
+    ]

@@ -33,8 +33,9 @@ class OnnxRuntimeRunner:
     `optimize=False` (the default) runs the graph as it is written: ONNX Runtime's own fusions are not what is
     judged. What its kernels compute less exactly than it is defined runs in another form, which makes a graph with
     many sigmoids three times as large; `exact=False` is for two graphs of which both run by the same kernels. `rounded`
-    rounds every value that a cast has made FP16, as torch does; ONNX Runtime rounds where it likes. Inputs and outputs
-    are NumPy arrays by name. Raises TrtconvError when the file is refused or a run fails.
+    rounds every value that a cast has made FP16, as torch does; ONNX Runtime rounds where it likes. `weights` are
+    OrtValues of external FP32 weights by name, which are then read nowhere else. Inputs and outputs are NumPy arrays by
+    name. Raises TrtconvError when the file is refused or a run fails.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class OnnxRuntimeRunner:
         threads: int = 0,
         exact: bool = True,
         rounded: bool = False,
+        weights: Mapping[str, Any] | None = None,
     ) -> None:
         try:
             import onnxruntime as ort
@@ -60,7 +62,11 @@ class OnnxRuntimeRunner:
         # Threads that wait for work burn a core each, beside torch's own and other processes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # A glance costs a read of the file, which the session reads as well.
-        subject = _as_defined(model, exact, rounded)
+        subject = _as_defined(model, exact, rounded, frozenset(weights or ()))
+        # The session reads them as long as it lives.
+        self._weights = weights
+        if weights:
+            options.add_external_initializers(list(weights), list(weights.values()))
         try:
             self._session = ort.InferenceSession(subject, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises many unrelated classes
@@ -109,11 +115,13 @@ class OnnxRuntimeRunner:
         return [_array_of(value) for value in self._session.run_with_ort_values(names, ort_values)]
 
 
-def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
+def _as_defined(
+    model: Path | bytes, exact: bool, rounded: bool, at_hand: frozenset[str] = frozenset()
+) -> str | bytes:
     """What a session is made of: the file or bytes, with what ONNX Runtime computes less exactly than it is defined
     in another form: products of bytes that would saturate, divisions and recurrences over nothing that would end the
     process, BF16, which it has no kernels for, the larger of two int64, and, if `exact`, sigmoids far below zero, and,
-    if `rounded`, FP16.
+    if `rounded`, FP16. Of a model with external weights other than those `at_hand` nothing is changed.
     """
     try:
         small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
@@ -135,7 +143,8 @@ def _as_defined(model: Path | bytes, exact: bool, rounded: bool) -> str | bytes:
         changed = onnx.load_model_from_string(data)
     except DecodeError:
         return as_it_is  # as above
-    if any(t.data_location == onnx.TensorProto.EXTERNAL for t in changed.graph.initializer):
+    external = {t.name for t in changed.graph.initializer if t.data_location == onnx.TensorProto.EXTERNAL}
+    if not external <= at_hand:
         return as_it_is
     if halves:
         changed = emulate_halves(changed)

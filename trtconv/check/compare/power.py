@@ -42,7 +42,8 @@ def check_power(
     `seconds` bounds the time. What cannot be measured (no graph beside an engine, a graph that ONNX Runtime does not
     run) is said in the result's note.
     """
-    from trtconv.backends.onnxruntime.half_emulation import emulate_halves, emulated_runner, has_halves
+    from trtconv.backends.onnxruntime.half_emulation import emulate_halves, has_halves
+    from trtconv.backends.onnxruntime.shared_weights import SharedWeights
 
     path = graph_of(request.subject)
     if path is None:
@@ -54,8 +55,19 @@ def check_power(
         if has_halves(model):
             model = emulate_halves(model)
         least = max(LEAST_CHANGE, _UNIT.get(recorded_precision(request.subject), 0.0))
+        weights = SharedWeights(model)
         return measure_power(
-            PowerRequest(model, emulated_runner, compare, samples, again, request.power, seconds, least_change=least)
+            PowerRequest(
+                model,
+                weights.open,
+                compare,
+                samples,
+                again,
+                request.power,
+                seconds,
+                least_change=least,
+                stand_ins=weights.stand_ins,
+            )
         )
     except TrtconvError as error:
         return _unmeasured(error.message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from trtconv.core.model.file import load_model
+from trtconv.core.model.file import load_model, load_structure
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
@@ -27,7 +27,7 @@ from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.module.noise.near_ties import told_ties
 from trtconv.export.refusal import export_error, rounded_dims, size_paths
-from trtconv.export.sizes.file_sizes import differing_sizes
+from trtconv.export.sizes.file_sizes import differing_sizes, rounds_anything
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES, meets_floats_of_sizes
 from trtconv.export.sizes.scan import scan_sizes
 from trtconv.proof.joint_sizes import SizeCoverage
@@ -192,7 +192,7 @@ def cuts_at_one(job: ExportTask, result: Attempt) -> list[Way]:
 
 def rounded_sizes(attempt: Attempt, job: ExportTask) -> list[dict[str, int]]:
     """Joint sizes at which the file's FP32 makes another whole number of a size than Python's FP64 does."""
-    if attempt.candidate is None:
+    if attempt.candidate is None or not rounds_anything(load_structure(attempt.candidate.model).graph):
         return []
     return differing_sizes(load_model(attempt.candidate.model).graph, job.request.inputs, job.request.space)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from trtconv.core.model.file import load_model
+from trtconv.core.model.file import load_structure
 from trtconv.core.tolerance import Tolerance
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.exporters.trace import ExportCandidate
@@ -52,4 +52,4 @@ def passes_clearly(run: Run, sample: ReferenceSample, tolerance: Tolerance | Non
 
 def puts_in_order(candidate: ExportCandidate) -> bool:
     """True when the file sorts: which of two equal elements comes first is said nowhere."""
-    return any(n.op_type in ORDERING for n in load_model(candidate.model).graph.node)
+    return any(n.op_type in ORDERING for n in load_structure(candidate.model).graph.node)

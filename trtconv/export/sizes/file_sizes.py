@@ -55,6 +55,11 @@ def differing_sizes(
     return differing
 
 
+def rounds_anything(graph: onnx.GraphProto) -> bool:
+    """True when some node makes whole numbers of others; elsewhere no size differs."""
+    return any(_rounds(node) for node in walk_nodes(graph.node))
+
+
 def _rounds(node: onnx.NodeProto) -> bool:
     to = next((a.i for a in node.attribute if a.name == "to"), 0)
     return node.op_type in ROUNDING or (node.op_type == "Cast" and to in INTEGERS)

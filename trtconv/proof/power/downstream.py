@@ -83,7 +83,7 @@ def faulty_model(
             element = onnx.helper.np_dtype_to_tensor_dtype(values[name].dtype)
             main.input.append(onnx.helper.make_tensor_value_info(name, element, [None] * values[name].ndim))
     fed = set(part.reads)
-    main.initializer.extend(t for t in source.graph.initializer if t.name in needed and t.name not in fed)
+    main.initializer.extend(t for t in graph.weights if t.name in needed and t.name not in fed)
     main.initializer.extend(numpy_helper.from_array(v, n) for n, v in edit.constants.items())
     main.sparse_initializer.extend(source.graph.sparse_initializer)
     kinds = {v.name: v for v in source.graph.output}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +33,18 @@ class Fault:
 
 
 class FaultGraph:
-    """A model with what the injectors ask of it: constants by name, the node at hand, random numbers of its own."""
+    """A model with what the injectors ask of it: constants by name, the node at hand, random numbers of its own.
 
-    def __init__(self, model: onnx.ModelProto, seed: int = 0) -> None:
+    `weights` are the initializers of the graphs that are run: stand-ins where there are some, else the model's own.
+    """
+
+    def __init__(
+        self, model: onnx.ModelProto, seed: int = 0, stand_ins: Mapping[str, onnx.TensorProto] | None = None
+    ) -> None:
         from onnx import numpy_helper
 
         self.model, self.seed = model, seed
+        self.weights = [(stand_ins or {}).get(t.name, t) for t in model.graph.initializer]
         self.nodes = list(model.graph.node)
         self._tensors = {t.name: t for t in model.graph.initializer}
         fed = {v.name for v in model.graph.input}
@@ -49,6 +55,22 @@ class FaultGraph:
                 if tensor is not None:
                     self._tensors[node.output[0]] = tensor
         self._read = numpy_helper.to_array
+
+    def unchanged(self) -> onnx.ModelProto:
+        """A copy of the model, with the stand-ins for its weights."""
+        source = self.model
+        copied = type(source)(
+            ir_version=source.ir_version, opset_import=source.opset_import, functions=source.functions
+        )
+        graph, main = copied.graph, source.graph
+        graph.name = main.name
+        graph.node.extend(main.node)
+        graph.initializer.extend(self.weights)
+        graph.sparse_initializer.extend(main.sparse_initializer)
+        graph.input.extend(main.input)
+        graph.output.extend(main.output)
+        graph.value_info.extend(main.value_info)
+        return copied
 
     def constant(self, name: str) -> Array | None:
         """The value of an initializer or a Constant node; None for everything else."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
@@ -36,6 +36,8 @@ LEAST_FAULTS, PATIENCE = 8, 2.5
 class PowerRequest:
     """What to try. `open_model` makes a model runnable; `compare` is the check's own comparison.
 
+    `stand_ins` are tensors that `open_model` takes in the place of the weights of these names, which are then not
+    copied for each fault.
     `again` gives all samples once more, for faults that the few `samples` did not show; None leaves them missed.
     `seconds` is the time after which no further fault is begun, once there are a few. `least_change` as in PowerResult.
     """
@@ -49,6 +51,7 @@ class PowerRequest:
     seconds: float = float("inf")
     seed: int = 0
     least_change: float = LEAST_CHANGE
+    stand_ins: Mapping[str, onnx.TensorProto] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def measure_power(request: PowerRequest) -> PowerResult:
     started = time.monotonic()
     if not request.samples:
         return PowerResult((), (), request.seed, 0.0, request.least_change, note="there is no sample to try them at")
-    graph = FaultGraph(request.model, request.seed)
+    graph = FaultGraph(request.model, request.seed, request.stand_ins)
     frozen: dict[str, Array] = {}
     faults = choose_faults(graph, frozen, request.count)
     trial = _FaultTrial(request, graph, faults, frozen)
@@ -192,15 +195,14 @@ def _watching(
     from onnx import ValueInfoProto
 
     extra = list(dict.fromkeys([*inner, *sizes]))
-    model = type(graph.model)()
-    model.CopyFrom(graph.model)
+    model = graph.unchanged()
     model.graph.output.extend(ValueInfoProto(name=n) for n in extra if n not in outputs)
     try:
         run = request.open_model(model)
         first = run(request.samples[0].inputs)
     except TrtconvError:
         # A value that is not a tensor (a sequence) cannot be given out.
-        return request.open_model(graph.model), []
+        return request.open_model(graph.unchanged()), []
     most = max(sum(a.nbytes for a in s.inputs.values()) for s in request.samples)
     growth = most / max(1, sum(a.nbytes for a in request.samples[0].inputs.values()))
     budget = MOST_BYTES_HELD / max(1.0, growth) / len(request.samples)

@@ -86,8 +86,11 @@ def _edit(graph: FaultGraph, index: int, position: int, name: str, change: Calla
 def _rounded(weights: Array) -> Array:
     import numpy as np
 
-    bits = np.ascontiguousarray(weights, np.float32).view(np.uint32).astype(np.uint64)
-    nearest = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype(np.uint32)
+    bits = np.ascontiguousarray(weights, np.float32).view(np.uint32)
+    nearest = (bits >> 16) & 1
+    nearest += 0x7FFF
+    nearest += bits
+    nearest &= 0xFFFF0000
     return nearest.view(np.float32)
 
 

@@ -79,6 +79,31 @@ def test_a_cast_that_is_none_in_float32_is_not_written_in_the_twin(write):
     assert all(e.max() < 1e-3 for e in errors.values())
 
 
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_outputs_without_a_number_are_measured_without_a_run(rows):
+    """All differences to NaN and to infinities are none: what a run gives, and no run."""
+    x = {"x": np.full((rows, 3), np.nan, np.float32)}
+    runner = ModuleRunner(module_of(lambda x: (x * 2, torch.full_like(x, torch.inf))))
+    outputs, exact = runner(x), runner.exact()
+
+    def never(inputs):
+        raise AssertionError
+
+    expected, actual = rounding_errors(exact, x, outputs), measured_errors(runner, never, x, outputs)
+    assert all(np.array_equal(actual[n], e) and actual[n].dtype == e.dtype for n, e in expected.items())
+    assert actual.keys() == expected.keys() == outputs.keys()
+
+
+def test_one_number_or_an_index_among_outputs_is_measured():
+    x = {"x": np.full((2, 3), np.nan, np.float32)}
+    for also in (lambda x: torch.ones(2), lambda x: x.argmax(1)):
+        runner = ModuleRunner(module_of(lambda x, also=also: (x * 2, also(x))))
+        runs = []
+        exact = runner.exact()
+        measured_errors(runner, lambda inputs, exact=exact, runs=runs: runs.append(1) or exact(inputs), x, runner(x))
+        assert runs
+
+
 def test_what_is_new_after_a_cast_may_be_written():
     x = {"x": np.linspace(-3, 3, 60, dtype=np.float32).reshape(3, 20)}
     runner = ModuleRunner(module_of(written_copy))

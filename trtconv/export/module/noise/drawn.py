@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.file import load_model
+from trtconv.core.model.file import load_structure
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
@@ -92,7 +92,7 @@ def _largest(output: Array) -> float:
 def find_random_nodes(model: Path) -> list[str]:
     """`RandomNormalLike of net.py:12` for each node of the main graph that draws."""
     descriptions = []
-    for node in load_model(model).graph.node:
+    for node in load_structure(model).graph.node:
         if node.op_type in DRAWING:
             source = next((p.value for p in node.metadata_props if p.key == SOURCE_KEY), "")
             descriptions.append(f"{node.op_type} of {source}" if source else f"{node.op_type} '{node.name}'")
