@@ -1,0 +1,1 @@
+"""Round 35: what ended equal."""
