@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.model.file import external_files, load_model, signature
@@ -21,6 +22,9 @@ from trtconv.proof.probes.integer_boundaries import with_integers
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 from trtconv.proof.sampling import Samples, run_samples, with_probes
 from trtconv.proof.sizes import Budget, traced_sizes
+
+if TYPE_CHECKING:
+    import onnx
 
 # A larger graph is not copied to look for its decisions.
 MOST_BYTES = 1 << 29
