@@ -69,3 +69,27 @@ def test_a_maximum_over_windows_keeps_an_infinity(write_module, export):
     path = write_module(HEAD + "        return F.adaptive_max_pool1d(x, 5)\n")
     result = export(f"{path}:Net", ["x:float32[N,3,H]"], SPACE)
     assert not [n for n in result.notes if "infinity" in n]
+
+
+def test_a_number_that_a_half_is_compared_with_unrounded_is_refused(write_module, export, monkeypatch):
+    """0.3 as a half is over 0.3: torch rounds the number first, and so did no file before numbers were handled."""
+    monkeypatch.setattr("trtconv.export.symbolic.mode.with_numbers_of_torch", lambda *_: NotImplemented)
+    path = write_module(HEAD + "        return torch.where(x > 0.3, x, -x)\n")
+    with pytest.raises(AccuracyError, match="boundary-1"):
+        export(f"{path}:Net", ["x:float16[N,3,H]"], SPACE)
+
+
+def test_an_integer_that_a_size_chooses_is_met_on_each_path(write_module, export):
+    """Of a million ids one is the number: a file with the other path's number shows where ids are led to it."""
+    text = HEAD.replace("x)", "x, ids)") + (
+        "        n = x.shape[2]\n"
+        "        m = n * 7919 % 9973 if n < 25 else n\n"
+        "        return torch.where((ids == m)[:, None, None], -1.0, x)\n"
+    )
+    path = write_module(text)
+    result = export(f"{path}:Net", ["x:float32[N,3,H]", "ids:int64[N]=0:1000000"], SPACE)
+    for n in range(20, 32):
+        m = n * 7919 % 9973 if n < 25 else n
+        feed = {"x": np.zeros((2, 3, n), np.float32), "ids": np.asarray([m, m + 1])}
+        (y,) = OnnxRuntimeRunner(result.model)(feed).values()
+        assert [y[0].max(), y[1].min()] == [-1, 0], n

@@ -102,3 +102,11 @@ def test_quantisation_is_asked_for_both_sides_of_a_half_and_not_for_the_half():
     halves = feed["x"].astype(np.float64) / 0.5 - 0.5
     distance = np.abs(halves - np.round(halves))
     assert ((distance < 1e-3) & (distance > 0)).mean() > 0.5
+
+
+@pytest.mark.parametrize("number", [0.3, 2048.0, -0.7])
+def test_half_inputs_are_led_to_the_half_beside_the_boundary(number):
+    text = f"{HEAD}g (float16[N] x) => (bool[N] y) <float t = {{{number}}}> {{ f = Cast<to=1>(x) y = Greater(f, t) }}"
+    (feed,) = probe_boundaries(parser.parse_model(text), {"x": np.zeros(60, np.float16)}, run).feeds
+    assert feed["x"].dtype == np.float16
+    assert np.float16(number) in feed["x"]

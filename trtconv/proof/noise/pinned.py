@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# The digits of FP32 that are all its own.
-DIGITS = 7
+# The digits of FP32 and of FP16 that are all their own.
+DIGITS, DIGITS_OF_HALVES = 7, 3
 # A number's neighbours, which are fed beside it.
 NEAR = 4 * 2.0**-23
 
@@ -91,7 +91,7 @@ class PinnedOriginal:
 
 @dataclass(frozen=True)
 class _Nearest:
-    """An FP64 run whose pinned elements are FP32 numbers, and the decimal ones that were written."""
+    """An FP64 run whose pinned elements are FP32 or FP16 numbers, and the decimal ones that were written."""
 
     run: Run
     sample: ReferenceSample
@@ -99,20 +99,23 @@ class _Nearest:
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         import numpy as np
 
-        pinned = self.sample.pinned
-        written = {n: np.where(pinned[n], as_written(v), v) if n in pinned else v for n, v in inputs.items()}
+        written = dict(inputs)
+        for name, pinned in self.sample.pinned.items():
+            halves = self.sample.inputs[name].dtype.itemsize == 2
+            decimals = as_written(inputs[name], DIGITS_OF_HALVES if halves else DIGITS)
+            written[name] = np.where(pinned, decimals, inputs[name])
         first, second = self.run(inputs), self.run(written)
         return {n: _nearer(v, second.get(n), self.sample.outputs.get(n)) for n, v in first.items()}
 
 
-def as_written(values: Array) -> Array:
-    """FP64 numbers rounded to the decimal digits that FP32 holds: what 0.7 in FP32 was before."""
+def as_written(values: Array, digits: int = DIGITS) -> Array:
+    """FP64 numbers rounded to the decimal digits that FP32 holds, or fewer: what 0.7 in FP32 was before."""
     import numpy as np
 
     with np.errstate(all="ignore"):
         size = np.floor(np.log10(np.maximum(np.abs(values), 1e-30)))
         # Dividing by a whole power of ten gives the double that the digits stand for; multiplying by 1e-7 does not.
-        power, places = 10.0 ** np.abs(DIGITS - 1 - size), DIGITS - 1 - size
+        power, places = 10.0 ** np.abs(digits - 1 - size), digits - 1 - size
         rounded = np.where(places >= 0, np.round(values * power) / power, np.round(values / power) * power)
     result: Array = np.where(np.isfinite(values) & (values != 0), rounded, values)
     return result

@@ -93,7 +93,7 @@ def probe_boundaries(
     every = find_decisions(model.graph)
     decisions = every[:MOST_DECISIONS]
     left = tuple(d.node for d in every[MOST_DECISIONS:])
-    floats = [n for n, v in base.items() if v.dtype.name == "float32" and v.size]
+    floats = [n for n, v in base.items() if v.dtype.name in ("float32", "float16") and v.size]
     if not decisions or not floats:
         return Boundaries((), len(every), tuple(d.node for d in every))
     try:
@@ -227,12 +227,12 @@ class _Probe:
     def _at_level(self, name: str, level: Any) -> dict[Decision, Array]:
         import numpy as np
 
-        return self._levels({**self._base, name: np.full(self._base[name].shape, level, np.float32)})
+        return self._levels({**self._base, name: np.full_like(self._base[name], level)})
 
     def _level_of(self, name: str, decision: Decision, flat: Array) -> Array:
-        import numpy as np
 
-        feed = {**self._base, name: flat.astype(np.float32).reshape(self._base[name].shape)}
+        base = self._base[name]
+        feed = {**self._base, name: flat.astype(base.dtype).reshape(base.shape)}
         return self._levels(feed)[decision].reshape(-1)
 
     def _halve(self, name: str, decision: Decision, target: Array, below: Array, above: Array) -> tuple[Array, Array]:
@@ -264,7 +264,7 @@ class _Probe:
         sides = np.where(side == 2, above + over * away, below - over * away)
         level = self._level_of(name, decision, sides) - target
         beside = (np.abs(level) > ON * unit) & (np.abs(level) < 0.05 * unit)
-        chosen = np.where(on, written, sides).astype(np.float32)
+        chosen = np.where(on, written, sides).astype(self._base[name].dtype)
         low, high = self._bounds.get(name, (-np.inf, np.inf))
         return chosen, (on | beside) & (chosen >= low) & (chosen <= high)
 
@@ -281,7 +281,8 @@ class _Probe:
             waiting = [d for d in decisions if d not in crossed]
             if not waiting or len(feeds) >= most:
                 break
-            feed = {n: self._within(n, v * np.float32(scale)) if n in floats else v for n, v in self._base.items()}
+            scaled = {n: (self._base[n] * np.float32(scale)).astype(self._base[n].dtype) for n in floats}
+            feed = {**self._base, **{n: self._within(n, v) for n, v in scaled.items()}}
             levels = self._levels(feed)
             new = {d for d in waiting if _sides(d, levels[d]) - sides[d]}
             if new:

@@ -27,7 +27,7 @@ UNROUNDED = (
     *("GatherND", "Split", "Expand", "Tile", "Concat", "Pad", "Neg", "Abs", "Relu", "Clip", "Max", "Min", "MaxPool"),
     *("ReduceMax", "ReduceMin", "DepthToSpace", "SpaceToDepth"),
 )
-FLOAT, BOOL, DOUBLE = 1, 9, 11
+FLOAT, BOOL, HALF, DOUBLE = 1, 9, 10, 11
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def find_decisions(graph: onnx.GraphProto) -> tuple[Decision, ...]:
     """The decisions of the main graph, in its order."""
     constants = _constants(graph)
     producers = {output: node for node in graph.node for output in node.output}
-    feeding = {v.name for v in graph.input if v.type.tensor_type.elem_type == FLOAT} - set(constants)
+    feeding = {v.name for v in graph.input if v.type.tensor_type.elem_type in (FLOAT, HALF)} - set(constants)
     floats, unrounded = set(feeding), {*feeding, *constants, ""}
     decisions: list[Decision] = []
     for node in graph.node:
