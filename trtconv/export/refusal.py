@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -117,10 +118,15 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     if fork is not None:
         here = str(job.samples.items[0].point)
         kind = "the size" if by_size else "the values of the inputs"
+        described = fork.describe(here, at, base)
+        is_loop = by_size and described.startswith(("`for ", "`while "))
+        stopped = _what_stops_a_loop(attempts) if is_loop else ""
+        stopped = f"; the file cannot hold it as a loop: {stopped}" if stopped else ""
         return AccuracyError(
-            f"the path through the module depends on {kind}: {fork.describe(here, at, base)}",
-            hint="one graph holds one way: compute both and choose with torch.where, use torch.cond, replace a loop "
-            "by tensor operations, or give ranges with --dynamic for which one way holds",
+            f"the path through the module depends on {kind}: {described}{stopped}",
+            hint=f"{'write the loop without that, or ' if stopped else ''}one graph holds one way: compute both and "
+            "choose with torch.where, use torch.cond, replace a loop by tensor operations, or give ranges with "
+            "--dynamic for which one way holds",
             details=details,
             where=locate_fork(fork, base),
         )
@@ -244,6 +250,15 @@ def _is_rounded_size(attempt: Attempt) -> bool:
     """True where a file gave another shape and computes sizes in FP32."""
     failure = attempt.verdict.failure if attempt.verdict is not None else None
     return failure is not None and failure.max_abs is None and rounds_sizes(attempt)
+
+
+def _what_stops_a_loop(attempts: Sequence[Attempt]) -> str:
+    """Why a module with loops is no script that can be exported, in one line; empty where it is one."""
+    error = next((a.error for a in attempts if a.way.scripts and a.error is not None), None)
+    starts_as_none = re.search(r"Variable '(\w+)' previously had type NoneType", str(error or ""))
+    if starts_as_none:
+        return f"'{starts_as_none[1]}' is None before it and a tensor in it, and a loop of a file carries on one type"
+    return first_line(error).partition(": ")[2] if "is no script: " in first_line(error) else first_line(error)
 
 
 def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str, bool]:

@@ -1,0 +1,55 @@
+"""A loop over a size that no file can hold: the error says what stops it, in its first line."""
+
+from __future__ import annotations
+
+import pytest
+
+from trtconv.core.errors import AccuracyError
+
+HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
+CASES = {
+    "a state that is None at first": (
+        "        last, outs = None, []\n"
+        "        for row in x.unbind(1):\n"
+        "            outs.append(row if last is None else row - 0.5 * last)\n"
+        "            last = row\n"
+        "        return torch.stack(outs, 1)\n",
+        "'last' is None before it",
+    ),
+    "an operator that ONNX lacks": (
+        "        a, outs = x[:, 0], []\n"
+        "        for t in range(x.shape[1]):\n"
+        "            a, outs = x[:, t], outs + [torch.stack([a, x[:, t], -a], 0).median(0)[0]]\n"
+        "        return torch.stack(outs, 1)\n",
+        "aten::median",
+    ),
+    "rows that are written and read": (
+        "        y = torch.zeros_like(x)\n"
+        "        for t in range(1, x.shape[1]):\n"
+        "            y[:, t] = 0.7 * y[:, t - 1] + x[:, t]\n"
+        "        return y\n",
+        "writes in place",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "cause"), CASES.values(), ids=CASES)
+def test_the_first_line_names_what_stops_it(write_module, export, body, cause):
+    path = write_module(HEAD + body)
+    with pytest.raises(AccuracyError, match="the file cannot hold it as a loop: ") as error:
+        export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=2:9:24")
+    assert cause in error.value.message
+    assert error.value.where.startswith("net.py:")
+
+
+def test_a_fork_that_is_no_loop_is_not_explained_by_one(write_module, export):
+    body = (
+        "        h = x[:, 0] * 0\n"
+        "        for t in range(x.shape[1]):\n"
+        "            h = torch.stack([h, x[:, t], -h], 0).median(0)[0]\n"
+        "        return h\n"
+    )
+    path = write_module(HEAD + "        if x[0, 0, 0] > 0:\n            return x[:, 0]\n" + body)
+    with pytest.raises(AccuracyError) as error:
+        export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=2:9:24")
+    assert "cannot hold it as a loop" not in error.value.message
