@@ -23,11 +23,30 @@ CASES = {
         "        return torch.stack(outs, 1)\n",
         "aten::median",
     ),
-    "rows that are written and read": (
+    "a row that outlives a write": (
         "        y = torch.zeros_like(x)\n"
         "        for t in range(1, x.shape[1]):\n"
-        "            y[:, t] = 0.7 * y[:, t - 1] + x[:, t]\n"
+        "            old = y[:, t]\n"
+        "            y[:, t] = x[:, t] + y[:, t - 1]\n"
+        "            y[:, t - 1] = old * 2\n"
         "        return y\n",
+        "writes in place",
+    ),
+    "a row that the loop carries on": (
+        "        y = torch.zeros_like(x)\n"
+        "        h = y[:, 0]\n"
+        "        for t in range(1, x.shape[1]):\n"
+        "            y[:, t] = x[:, t] + h\n"
+        "            h = y[:, t]\n"
+        "        return y + h.unsqueeze(1)\n",
+        "writes in place",
+    ),
+    "a row from before the loop": (
+        "        y = torch.zeros_like(x)\n"
+        "        first = y[:, 0]\n"
+        "        for t in range(x.shape[1]):\n"
+        "            y[:, t] = x[:, t] + y[:, 0]\n"
+        "        return y + first.unsqueeze(1)\n",
         "writes in place",
     ),
 }

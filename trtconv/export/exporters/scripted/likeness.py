@@ -45,7 +45,7 @@ def require_own_writes(graph: Any, base: Path | None = None) -> None:
         target = next(iter(node.inputs()))
         if target.type().kind() != "TensorType" or _counts_batches(target):
             continue  # a list, or what a normalisation does in training
-        own = _is_new_row(target, nodes[:index]) if node.kind() == "aten::copy_" else _is_nobodys(target)
+        own = _is_new_row(target, nodes, index) if node.kind() == "aten::copy_" else _is_nobodys(target)
         if not own:
             where = "; ".join(part for part in (node.kind().removeprefix("aten::"), source_line(node, base)) if part)
             raise UnsupportedError(
@@ -77,19 +77,52 @@ def _counts_batches(target: Any) -> bool:
     return bool(target.node().kind() == "prim::GetAttr" and target.node().s("name") == "num_batches_tracked")
 
 
-def _is_new_row(target: Any, before: Sequence[Any]) -> bool:
-    """True for a part of a tensor that was made there, of which there is no view but parts that are written."""
-    while target.node().kind() in PARTS:
-        target = next(iter(target.node().inputs()))
-    if target.node().kind() not in NEW:
+def _is_new_row(target: Any, nodes: Sequence[Any], index: int) -> bool:
+    """True for a part of a tensor that was made there, of which no other view is read behind a write.
+
+    `nodes[index]` writes. What is read at once, as `y[:, t - 1]` for `y[:, t]`, is what it was.
+    """
+    root = _whole(target)
+    if root.node().kind() not in NEW:
         return False
-    views = [node for node in before if node.kind().removeprefix("aten::") in VIEWS and target in list(node.inputs())]
-    return all(_is_only_written(node.output()) for node in views)
+    users = [use.user for use in root.uses()]
+    views = [n for n in users if n.kind().removeprefix("aten::") in VIEWS]
+    if all(_is_only_written(view.output()) for view in views if nodes.index(view) < index):
+        return True
+    writes = [place for place, node in enumerate(nodes) if _writes(node) and _whole(next(iter(node.inputs()))) == root]
+    return all(_is_read_at_once(view, nodes, writes) for view in views)
 
 
 def _is_only_written(part: Any) -> bool:
     users = [use.user for use in part.uses()]
     return all(u.kind() == "aten::copy_" or (u.kind() in PARTS and _is_only_written(u.output())) for u in users)
+
+
+def _whole(part: Any) -> Any:
+    """The tensor that rows and slices are parts of."""
+    while part.node().kind() in PARTS:
+        part = next(iter(part.node().inputs()))
+    return part
+
+
+def _is_read_at_once(view: Any, nodes: Sequence[Any], writes: Sequence[int]) -> bool:
+    """True for a row that nodes of its own block read or write before anything is written again."""
+    start = nodes.index(view)
+    if view.owningBlock().owningNode() is None and start > max(writes, default=0):
+        return True
+    if any(output.type().kind() != "TensorType" for output in view.outputs()):
+        return False
+    for use in view.output().uses():
+        user = use.user
+        if user.kind() in ("prim::Return", "prim::Loop", "prim::If") or user.owningBlock() != view.owningBlock():
+            return False
+        end = nodes.index(user)
+        if any(start < place < end for place in writes):
+            return False
+        is_view = user.kind().removeprefix("aten::") in VIEWS
+        if is_view and not _is_read_at_once(user, nodes, writes):
+            return False
+    return True
 
 
 def _is_nobodys(target: Any) -> bool:
