@@ -158,6 +158,7 @@ def _symbolic_math() -> types.SimpleNamespace:
         "floor": rounded(math.floor, torch.floor),
         "ceil": rounded(math.ceil, torch.ceil),
         "trunc": lambda v: SymbolicInt(v),
+        "isqrt": lambda v: SymbolicInt(root(v)) if _stays(v) else math.isqrt(v),
         "sqrt": root,
     }
     return types.SimpleNamespace(**{**vars(math), **replaced})
