@@ -89,7 +89,7 @@ def _is_new_row(target: Any, nodes: Sequence[Any], index: int) -> bool:
     views = [n for n in users if n.kind().removeprefix("aten::") in VIEWS]
     if all(_is_only_written(view.output()) for view in views if nodes.index(view) < index):
         return True
-    writes = [place for place, node in enumerate(nodes) if _writes(node) and _whole(next(iter(node.inputs()))) == root]
+    writes = [number for number, node in enumerate(nodes) if _writes(node) and _whole(next(iter(node.inputs()))) == root]
     return all(_is_read_at_once(view, nodes, writes) for view in views)
 
 
@@ -117,7 +117,7 @@ def _is_read_at_once(view: Any, nodes: Sequence[Any], writes: Sequence[int]) -> 
         if user.kind() in ("prim::Return", "prim::Loop", "prim::If") or user.owningBlock() != view.owningBlock():
             return False
         end = nodes.index(user)
-        if any(start < place < end for place in writes):
+        if any(start < number < end for number in writes):
             return False
         is_view = user.kind().removeprefix("aten::") in VIEWS
         if is_view and not _is_read_at_once(user, nodes, writes):
