@@ -89,7 +89,7 @@ def _is_new_row(target: Any, nodes: Sequence[Any], index: int) -> bool:
     views = [n for n in users if n.kind().removeprefix("aten::") in VIEWS]
     if all(_is_only_written(view.output()) for view in views if nodes.index(view) < index):
         return True
-    writes = [number for number, node in enumerate(nodes) if _writes(node) and _whole(next(iter(node.inputs()))) == root]
+    writes = [i for i, node in enumerate(nodes) if _writes(node) and _whole(next(iter(node.inputs()))) == root]
     return all(_is_read_at_once(view, nodes, writes) for view in views)
 
 
