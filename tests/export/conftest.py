@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -45,5 +47,20 @@ def export(tmp_path: Path) -> Export:
         output = options.pop("output", tmp_path / "out" / "model.onnx")
         specs = tuple(parse_tensor(i) for i in inputs)
         return export_model(ExportRequest(source, specs, parse_space([space]), output, **options), SilentProgress())
+
+    return run
+
+
+@pytest.fixture
+def load() -> Callable[[Path], ModuleType]:
+    """The namespace of a module's file, under a name of its own."""
+
+    def run(path: Path) -> ModuleType:
+        spec = importlib.util.spec_from_file_location("net_of_numbers", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
 
     return run

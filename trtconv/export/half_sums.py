@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of, replace_nodes
+from trtconv.core.model.inference import inferred_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,17 +28,10 @@ FLOAT, HALVES = 1, (10, 16)
 
 def reduce_in_float32(model: onnx.ModelProto) -> int:
     """Put casts around them, in place; returns around how many."""
-    import onnx
-
     graphs = list(graphs_of(model.graph))
     if not any(_holds_halves(graph) for graph in graphs):
         return 0
-    inferred = onnx.shape_inference.infer_shapes(model)
-    types: dict[str, int] = {}
-    for graph in graphs_of(inferred.graph):
-        values = (*graph.input, *graph.value_info, *graph.output)
-        types |= {v.name: v.type.tensor_type.elem_type for v in values}
-        types |= {t.name: t.data_type for t in graph.initializer}
+    types = inferred_types(model)
     return sum(_widen(graph, types) for graph in graphs)
 
 

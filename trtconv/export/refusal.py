@@ -258,7 +258,8 @@ def _what_stops_a_loop(attempts: Sequence[Attempt]) -> str:
     starts_as_none = re.search(r"Variable '(\w+)' previously had type NoneType", str(error or ""))
     if starts_as_none:
         return f"'{starts_as_none[1]}' is None before it and a tensor in it, and a loop of a file carries on one type"
-    return first_line(error).partition(": ")[2] if "is no script: " in first_line(error) else first_line(error)
+    line = first_line(error)
+    return line.partition(": ")[2] if "is no script: " in line else line
 
 
 def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str, bool]:

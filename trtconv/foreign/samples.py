@@ -17,8 +17,7 @@ from trtconv.foreign.interface import fixed_value, read_interface
 from trtconv.foreign.original import FileOriginal
 from trtconv.foreign.proposal import require_complete, require_shared_sizes
 from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
-from trtconv.proof.probes.boundaries import probe_boundaries
-from trtconv.proof.probes.integer_boundaries import with_integers
+from trtconv.proof.probes.integer_boundaries import probe_comparisons
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
 from trtconv.proof.sampling import Samples, run_samples, with_probes
 from trtconv.proof.sizes import Budget, traced_sizes
@@ -102,8 +101,7 @@ def _at_boundaries(file: FilePoints, samples: Samples) -> Samples:
     def open_part(part: onnx.ModelProto) -> OnnxRuntimeRunner:
         return OnnxRuntimeRunner(part.SerializeToString())
 
-    probes = probe_boundaries(model, first.inputs, open_part, bounds)
-    probes = with_integers(probes, model, first.inputs, open_part, bounds)
+    probes = probe_comparisons(model, first.inputs, open_part, bounds)
     more = probes.samples(file.original, first.point)
     return with_probes(samples, file.original, more) if more else samples
 

@@ -30,7 +30,7 @@ from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.precision_rules import is_of_precision, shape_for_precision
 from trtconv.rewrite.engine.refuse import advice, lacking, refuse_silently_wrong
 from trtconv.rewrite.engine.result import RewriteResult, RewrittenGraph
-from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules, taken_back
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.user_rules import load_rules
 from trtconv.rewrite.engine.whole import InitialGraph, unreadable
@@ -81,17 +81,17 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
 def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progress, started: float) -> RewriteResult:
     source = with_fixed_weights(load_model(request.model))
     read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)
-    earlier = request.rewritten
+    earlier, rules = request.rewritten, (*RULES, *load_rules(request.rule_files))
     if earlier is None:
         require_distinct(outputs, read)
-        graph = _apply_rules(source, request, progress)
+        graph = _apply_rules(source, select_rules(rules, request), request, progress)
     else:
         require_distinct(outputs, (*read, earlier, beside(earlier, ".rewrites.json")))
         graph = take_over(request, earlier)
     half = request.rest if request.quantised else request.precision
     # What the author computed in FP64 has need of more than half precision.
     wide = graph.float64_nodes if half in HALF_NAMES else ()
-    typed = _in_precision(graph, source, request, wide, progress)
+    typed = _in_precision(graph, source, rules, request, wide, progress)
     result = RewriteResult(
         request.output,
         outputs[1],
@@ -108,9 +108,10 @@ def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progr
     return result
 
 
-def _apply_rules(source: onnx.ModelProto, request: RewriteRequest, progress: Progress) -> RewrittenGraph:
+def _apply_rules(
+    source: onnx.ModelProto, rules: Sequence[Rule], request: RewriteRequest, progress: Progress
+) -> RewrittenGraph:
     """The model without what its target lacks, each rewrite and the whole proved."""
-    rules: Sequence[Rule] = select_rules((*RULES, *load_rules(request.rule_files)), request)
     surgery = _operated(with_plugin_bodies(source), request, progress)
     settled, undefined = settle_sizes(surgery.model, request, progress)
     settled, fixed = settle_rows(settled, request, progress)
@@ -164,13 +165,16 @@ class _TypedModel:
 
 
 def _in_precision(
-    graph: RewrittenGraph, source: onnx.ModelProto, request: RewriteRequest, wide: tuple[str, ...], progress: Progress
+    graph: RewrittenGraph,
+    source: onnx.ModelProto,
+    rules: Sequence[Rule],
+    request: RewriteRequest,
+    wide: tuple[str, ...],
+    progress: Progress,
 ) -> _TypedModel:
     """Quantise or retype the graph; the nodes `wide` stay FP32."""
     if not request.quantised:
-        chosen = _chosen((*RULES, *load_rules(request.rule_files)), request)
-        waiting = [r for r in chosen if is_of_precision(r, request)]
-        shaped, record = shape_for_precision(graph, waiting, request, progress)
+        shaped, record = shape_for_precision(graph, _chosen(rules, request), request, progress)
         in_fp32 = (*request.keep_fp32, *wide)
         model, notes = apply_precision(shaped, request.precision, graph.file.parent, in_fp32)
         return _TypedModel(
@@ -263,7 +267,7 @@ def _rewrite_and_compare(
             continue
         second = before.compare(model)
         if second.passed is not False:
-            again.rejected += [_taken_back(e, whole) for e in record.entries if e.rule in guilty]
+            again.rejected += [taken_back(e, whole) for e in record.entries if e.rule in guilty]
             return model, again, second
     # Without any rewrite the target may take the graph and compute something else.
     try:
@@ -276,11 +280,7 @@ def _rewrite_and_compare(
             details=[f"without rewrites: {error.message}", f"rewrites: {', '.join(fired)}"],
             where=error.where,
         ) from error
-    return original, RewriteRecord(rejected=[_taken_back(e, whole) for e in record.entries]), None
-
-
-def _taken_back(entry: LedgerEntry, whole: Proof) -> Rejected:
-    return Rejected(entry.rule, entry.node, f"the whole graph differs with it: {whole.note}", entry.origin, whole)
+    return original, RewriteRecord(rejected=[taken_back(e, whole) for e in record.entries]), None
 
 
 def rewrite_graph(

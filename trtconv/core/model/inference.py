@@ -66,6 +66,17 @@ def infer_propagated(model: onnx.ModelProto, *, strict: bool = False) -> onnx.Mo
     return shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True)
 
 
+def inferred_types(model: onnx.ModelProto) -> dict[str, int]:
+    """The element types of all tensors that ONNX infers, in the graph and in bodies, by name; 0 where it is open."""
+    from onnx import shape_inference
+
+    types: dict[str, int] = {}
+    for graph in graphs_of(shape_inference.infer_shapes(model).graph):
+        types |= {v.name: v.type.tensor_type.elem_type for v in (*graph.input, *graph.value_info, *graph.output)}
+        types |= {t.name: t.data_type for t in graph.initializer}
+    return types
+
+
 def _may_propagate_much(model: onnx.ModelProto) -> bool:
     """False where no size is beyond the bound and no operator makes a size that its inputs do not have."""
     if model.functions or any(n.op_type not in _KEEPS_SIZES or n.domain for n in walk_nodes(model.graph.node)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -14,16 +13,11 @@ from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.text.listing import list_first
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.points import BOUNDARY
-from trtconv.proof.probes.boundaries import Boundaries, probe_boundaries
-from trtconv.proof.probes.integer_boundaries import with_integers
+from trtconv.proof.probes.boundaries import Boundaries
+from trtconv.proof.probes.integer_boundaries import probe_comparisons
 from trtconv.proof.proving import prove
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import with_probes
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 # A larger graph is not copied for this.
 MOST_BYTES = 1 << 29
@@ -47,13 +41,13 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
         return job, attempt
     first = job.samples.items[0]
     bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}
-    probes = _probes(model, first.inputs, bounds)
+    probes = probe_comparisons(model, first.inputs, open_graph, bounds)
     if not probes.feeds and not probes.decisions:
         return job, attempt
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
     samples = probes.samples(job.runner, first.point, before)
     for other in _on_each_path(job, sizes):
-        more = _probes(model, other.inputs, bounds)
+        more = probe_comparisons(model, other.inputs, open_graph, bounds)
         samples += more.samples(job.runner, other.point, before + len(samples))
     notes = (*attempt.candidate.notes, *_missed_in_words(probes, model))
     attempt = replace(attempt, candidate=replace(attempt.candidate, notes=notes))
@@ -63,13 +57,6 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
     verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
     comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
     return job, replace(attempt, verdict=replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory))
-
-
-def _probes(
-    model: onnx.ModelProto, inputs: Mapping[str, Array], bounds: Mapping[str, tuple[float, float]]
-) -> Boundaries:
-    floats = probe_boundaries(model, inputs, open_graph, bounds)
-    return with_integers(floats, model, inputs, open_graph, bounds)
 
 
 def _on_each_path(job: ExportTask, sizes: Sequence[Mapping[str, int]]) -> list[ReferenceSample]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of, replace_nodes, walk_nodes
+from trtconv.core.model.inference import inferred_types
 
 if TYPE_CHECKING:
     import onnx
@@ -21,13 +22,16 @@ def write_powers_as_products(model: onnx.ModelProto) -> int:
     exponents = {name: e for graph in graphs_of(model.graph) for name, e in _exponents(graph).items()}
     if not exponents:
         return 0
-    whole, changed = _whole_values(model), 0
+    import onnx
+
+    whole = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
+    types, changed = inferred_types(model), 0
     read_before = _values_read(model)
     for graph in graphs_of(model.graph):
         nodes: list[onnx.NodeProto] = []
         for node in graph.node:
             exponent = exponents.get(node.output[0], 0) if node.op_type == "Pow" else 0
-            is_whole = bool(exponent) and node.input[0] in whole
+            is_whole = bool(exponent) and types.get(node.input[0]) in whole
             nodes += _products(node, exponent) if is_whole else [node]
             changed += is_whole
         replace_nodes(graph, nodes)
@@ -60,19 +64,6 @@ def _exponents(graph: onnx.GraphProto) -> Mapping[str, int]:
             if value.dtype.kind in "iu" and 2 <= int(value) <= MOST:
                 exponents[node.output[0]] = int(value)
     return exponents
-
-
-def _whole_values(model: onnx.ModelProto) -> set[str]:
-    """The names of all values of a whole type."""
-    import onnx
-
-    whole = {onnx.TensorProto.INT64, onnx.TensorProto.INT32}
-    names: set[str] = set()
-    for graph in graphs_of(onnx.shape_inference.infer_shapes(model).graph):
-        values = (*graph.input, *graph.value_info, *graph.output)
-        names |= {v.name for v in values if v.type.tensor_type.elem_type in whole}
-        names |= {t.name for t in graph.initializer if t.data_type in whole}
-    return names
 
 
 def _products(node: onnx.NodeProto, exponent: int) -> list[onnx.NodeProto]:

@@ -14,10 +14,9 @@ from unittest import mock
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.module.user_code import Frame
 from trtconv.export.sizes.comparisons import is_user_code
+from trtconv.export.sizes.evaluate import LARGEST_OF_FLOATS
 
 LARGEST = 2**63 - 1
-# ONNX Runtime and TensorRT compute a power whose exponent moves in floats.
-LARGEST_OF_FLOATS = 2**53
 
 
 class BeyondIntegersError(UnsupportedError):
@@ -70,7 +69,7 @@ def _of_integers(own: Any, other: Any) -> int:
 
 
 def _of_a_moving_power(own: Any, other: Any) -> int:
-    """Of `2 ** n`: powers of two are floats as well, others are not."""
+    """Of `2 ** n`, which ONNX Runtime and TensorRT compute in floats: powers of two are floats, others are not."""
     power_of_two = isinstance(other, int) and other > 0 and other & (other - 1) == 0
     return LARGEST if power_of_two else LARGEST_OF_FLOATS
 

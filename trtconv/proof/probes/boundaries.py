@@ -230,7 +230,6 @@ class _Probe:
         return self._levels({**self._base, name: np.full_like(self._base[name], level)})
 
     def _level_of(self, name: str, decision: Decision, flat: Array) -> Array:
-
         base = self._base[name]
         feed = {**self._base, name: flat.astype(base.dtype).reshape(base.shape)}
         return self._levels(feed)[decision].reshape(-1)

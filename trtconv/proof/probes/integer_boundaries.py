@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
-from trtconv.proof.probes.boundaries import MOST_DECISIONS, Boundaries, Feed, Open, leading_to
-from trtconv.proof.probes.decisions import BLIND, COMPARING
+from trtconv.proof.probes.boundaries import MOST_DECISIONS, Boundaries, Feed, Open, leading_to, probe_boundaries
+from trtconv.proof.probes.decisions import BLIND, COMPARING, INTEGERS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-WHOLE = (2, 3, 4, 5, 6, 7, 12, 13)
+
+def probe_comparisons(
+    model: onnx.ModelProto,
+    base: Mapping[str, Array],
+    open_model: Open,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+) -> Boundaries:
+    """What `probe_boundaries` gives for floats, with a feed for the comparisons of integers."""
+    return with_integers(probe_boundaries(model, base, open_model, bounds), model, base, open_model, bounds)
 
 
 def with_integers(
@@ -64,7 +72,7 @@ def integer_comparisons(graph: onnx.GraphProto) -> tuple[onnx.NodeProto, ...]:
     """The comparisons of the main graph that depend on integer inputs and on no other values, in its order."""
     constants = {t.name for t in graph.initializer}
     inputs = {v.name: v.type.tensor_type.elem_type for v in graph.input if v.name not in constants}
-    whole = {name for name, kind in inputs.items() if kind in WHOLE}
+    whole = {name for name, kind in inputs.items() if kind in INTEGERS}
     others = set(inputs) - whole
     comparisons = []
     for node in graph.node:

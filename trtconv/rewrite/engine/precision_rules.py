@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trtconv.core.ledger.records import Rejected
 from trtconv.core.model.file import load_weights
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.result import RewrittenGraph
-from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules, taken_back
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.whole import InitialGraph
 
@@ -27,14 +26,14 @@ def is_of_precision(rule: Rule, request: RewriteRequest) -> bool:
 def shape_for_precision(
     graph: RewrittenGraph, rules: Sequence[Rule], request: RewriteRequest, progress: Progress
 ) -> tuple[onnx.ModelProto, RewriteRecord]:
-    """The graph with the rules of its precision applied, each proved in FP32, and what they did.
+    """The graph with those of `rules` applied that waited for its precision, each proved in FP32, and what they did.
 
     The whole graph is compared as well; where it differs, none of them stays.
     """
     import onnx
 
     record = RewriteRecord()
-    rules = [r for r in rules if request.precision in r.precisions]
+    rules = [r for r in rules if is_of_precision(r, request) and request.precision in r.precisions]
     if not rules:
         return graph.model, record
     load_weights(graph.model, graph.file.parent)
@@ -48,7 +47,5 @@ def shape_for_precision(
         with InitialGraph(graph.model, space, specs) as before:
             whole = before.compare(model)
         if whole.passed is False:
-            reason = f"the whole graph differs with it: {whole.note}"
-            rejected = [Rejected(e.rule, e.node, reason, e.origin, whole) for e in record.entries]
-            return graph.model, RewriteRecord(rejected=rejected)
+            return graph.model, RewriteRecord(rejected=[taken_back(e, whole) for e in record.entries])
     return model, record

@@ -51,6 +51,11 @@ class RewriteRecord:
     plugins: dict[str, PluginDescription] = field(default_factory=dict)
 
 
+def taken_back(entry: LedgerEntry, whole: Proof) -> Rejected:
+    """An entry whose rewrite does not stay, as the whole graph differs with it."""
+    return Rejected(entry.rule, entry.node, f"the whole graph differs with it: {whole.note}", entry.origin, whole)
+
+
 @dataclass(frozen=True)
 class RewriteSetting:
     """What stays the same during a run. `changed` is called, maybe often, when something was rewritten."""

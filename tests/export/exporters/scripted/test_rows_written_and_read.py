@@ -58,11 +58,10 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_equal_at_every_length(write_module, export, body):
-    result = export(f"{write_module(HEAD + body)}:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=2:9:24")
-    scope = {"nn": torch.nn, "torch": torch}
-    exec(HEAD + body, scope)
-    module, run = scope["Net"](), OnnxRuntimeRunner(result.model)
+def test_equal_at_every_length(write_module, export, load, body):
+    path = write_module(HEAD + body)
+    result = export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=2:9:24")
+    module, run = load(path).Net(), OnnxRuntimeRunner(result.model)
     for length in range(2, 25):
         x = torch.randn(2, length, 4, generator=torch.Generator().manual_seed(length))
         expected = module(x)

@@ -30,12 +30,14 @@ IN_PLACE = {
     "mul_": "mul", "multiply_": "mul", "__imul__": "mul", "div_": "div", "divide_": "div", "__itruediv__": "div",
     "__idiv__": "div",
 }  # fmt: skip
+REVERSED_QUOTIENTS = frozenset(("__rtruediv__", "__rdiv__"))
 SUMS = frozenset(("add", "sub", "subtract"))
 COMPARISONS = frozenset((
     "gt", "ge", "lt", "le", "eq", "ne", "greater", "greater_equal", "less", "less_equal", "not_equal", "hardshrink",
     "threshold",
     *(f"__{name}__" for name in ("gt", "ge", "lt", "le", "eq", "ne")),
 ))  # fmt: skip
+BESIDE_NUMBERS = PRODUCTS | QUOTIENTS | frozenset(IN_PLACE) | REVERSED_QUOTIENTS | SUMS | COMPARISONS
 
 
 def computed_in_float32(name: str, args: Sequence[Any], named: Mapping[str, Any], call: Callable[..., Any]) -> Any:
@@ -66,6 +68,8 @@ def with_numbers_of_torch(name: str, args: Sequence[Any], named: Mapping[str, An
     """
     import torch
 
+    if name not in BESIDE_NUMBERS:
+        return NotImplemented
     tensors = [a for a in args if isinstance(a, torch.Tensor) and a.dim()]
     halves = {t.dtype for t in tensors}
     if len(halves) != 1 or not halves <= {torch.float16, torch.bfloat16} or "out" in named:
@@ -79,12 +83,11 @@ def with_numbers_of_torch(name: str, args: Sequence[Any], named: Mapping[str, An
         alpha = named.get("alpha", 1)
         if _is_exact(alpha, dtype) and alpha in (1, -1):
             return NotImplemented
-        wide = [a.to(torch.float32) if isinstance(a, torch.Tensor) else a for a in args]
-        return call(name, wide, {**named, "alpha": _as_half(alpha, dtype)}).to(dtype)
+        return call(name, [_wide(a) for a in args], {**named, "alpha": _as_half(alpha, dtype)}).to(dtype)
     numbers = [a for a in (*args, *named.values()) if not (isinstance(a, torch.Tensor) and a.dim())]
     if all(_is_exact(n, dtype) for n in numbers) or isinstance(named.get("rounding_mode"), str):
         return NotImplemented
-    if name in ("__rtruediv__", "__rdiv__"):
+    if name in REVERSED_QUOTIENTS:
         return with_numbers_of_torch("mul", (args[0].reciprocal(), args[1]), {}, call)
     if name in IN_PLACE:
         return args[0].copy_(with_numbers_of_torch(IN_PLACE[name], args, named, call))
