@@ -55,3 +55,10 @@ def test_comparisons_of_sizes_and_floats_are_none_of_integers():
     body = "s = Shape(i) z = Squeeze(s) a = Equal(z, t) f = Cast<to=1>(i) g = Add(f, x) y = Greater(g, u)"
     model = model_of(body, "int64[N] i, float[N] x", "int64 t = {3}, float u = {1}")
     assert integer_comparisons(model.graph) == ()
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_inputs_of_few_elements_are_led_too(size):
+    model = model_of("y = Equal(i, t)", "int64[N] i", "int64 t = {9973}")
+    (feed,) = with_integers(NOTHING, model, {"i": np.arange(size)}, run).feeds
+    assert feed["i"][0] == 9973

@@ -102,6 +102,8 @@ def _led(feed: Feed, name: str, levels: Levels, bound: tuple[float, float] | Non
     before = levels(feed)
     after = levels({**feed, name: (flat + step).astype(value.dtype).reshape(value.shape)})
     half = np.random.default_rng(flat.size).random(flat.size) < 0.5
+    # An input of one element, and any other, has one that moves.
+    half[0] = True
     moved = levels({**feed, name: (flat + np.where(half, step, 0)).astype(value.dtype).reshape(value.shape)})
     targets = []
     for first, second, partly in zip(before, after, moved, strict=True):
