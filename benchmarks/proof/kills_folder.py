@@ -15,7 +15,7 @@ PLAN_BYTES = 8 << 20
 def write_engine(folder: Path, width: int) -> None:
     """What `package` takes: a file with TensorRT's header and its manifest. It never reads what follows the header."""
     from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
-    from trtconv.core.artifacts import sha256_file
+    from trtconv.core.files.digest import sha256_file
     from trtconv.core.shape_space.space import parse_space
     from trtconv.core.tensors import parse_tensor
 

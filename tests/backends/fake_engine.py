@@ -13,7 +13,7 @@ from trtconv.backends.protocol import Capabilities
 from trtconv.backends.runtime import session
 from trtconv.backends.tensorrt import admission, backend
 from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
-from trtconv.core.artifacts import sha256_file
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.proof.points import sample_inputs, sample_points

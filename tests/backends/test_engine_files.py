@@ -10,9 +10,10 @@ from trtconv.backends.protocol import Capabilities
 from trtconv.backends.tensorrt.engine_fit import read_engine, require_gpu, require_plugins, require_version
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest, write_manifest
 from trtconv.backends.tensorrt.plan_header import parse_plan_header, read_plan_header
-from trtconv.core.artifacts import manifest_path, read_json, sha256_file, write_json
+from trtconv.core.artifacts import manifest_path, read_json, write_json
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.files.artifact_set import sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 

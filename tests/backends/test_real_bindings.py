@@ -21,7 +21,7 @@ from trtconv.backends.tensorrt.messages import logger_of
 from trtconv.backends.tensorrt.builder.interruptible import Cancellation, make_monitor
 from trtconv.backends.tensorrt.layers import make_profiler
 from trtconv.backends.runtime.output_allocator import make_output_allocator
-from trtconv.backends.tensorrt.engine_io import _NAMES
+from trtconv.backends.tensorrt.engine_io import NUMPY_NAMES
 from trtconv.backends.tensorrt.library import import_tensorrt
 from trtconv.core.errors import TrtconvError
 from trtconv.core.progress import SilentProgress
@@ -64,7 +64,7 @@ for place in (trt.TensorLocation.DEVICE, trt.TensorLocation.HOST):
     assert listener.process_debug_tensor(capsule, place, trt.float32, trt.Dims((2, 3)), "inner", 0), listener.error
     assert (listener.arrays.pop("inner") == values).all()
 names = set(trt.DataType.__members__)
-assert set(_NAMES) <= names, set(_NAMES) - names
+assert set(NUMPY_NAMES) <= names, set(NUMPY_NAMES) - names
 from trtconv.backends.tensorrt.builder.network import create_network
 try:
     create_network(trt, found, logger)

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
 from trtconv.check.compare.subjects import open_subject
-from trtconv.core.artifacts import sha256_file
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import save_model, set_metadata
 from trtconv.core.model.provenance import MODULE_KEY, RULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.shape_space.space import parse_space

@@ -10,9 +10,10 @@ from safetensors.numpy import save_file
 from tests.cli.processes import run_trtconv
 from tests.core.ledger.ledgers import write_beside
 from trtconv.check import check_model
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import write_sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY

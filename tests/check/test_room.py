@@ -106,8 +106,8 @@ def test_a_reference_of_another_model_is_refused(folder):
 
 
 def test_a_stale_reference_is_an_error(folder):
-    from trtconv.core.artifacts import sha256_file
     from trtconv.core.files.artifact_set import write_sealed
+    from trtconv.core.files.digest import sha256_file
 
     write_sealed(folder / "model.onnx.json", {"sha256": sha256_file(folder / "model.onnx")})
     assert check_model(CheckRequest(folder / "model.onnx")).passed

@@ -12,11 +12,11 @@ from trtconv.core.artifacts import (
     replacing,
     require_file,
     require_writable,
-    sha256_file,
     write_bytes,
     write_json,
 )
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import sha256_file
 
 
 def test_a_write_that_fails_keeps_the_old_file(tmp_path):

@@ -24,9 +24,10 @@ from trtconv.build.cache.store.entry import RECORD
 from trtconv.build.inspection import engine_facts, raw_engine_facts
 from trtconv.check.gate.baseline import read_baseline
 from trtconv.check.reporters.html.page_rewrites import rejected_groups, rewrite_groups
-from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file
+from trtconv.core.artifacts import beside, manifest_path, read_json
 from trtconv.core.files.artifact_set import sealed
 from trtconv.core.files.conversion_stamp import NAME, SCHEMA, environment_key, read_stamp
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.facts import rewrite_facts
 from trtconv.core.ledger.options import same_rewrite
 from trtconv.core.ledger.reading import ledger_of, read_ledger

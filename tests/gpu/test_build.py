@@ -16,9 +16,10 @@ from tests.backends.onnx_models import conv_net, plugin_net, refused_net
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.files.artifact_set import write_sealed
+from trtconv.core.files.digest import sha256_file
 
 X = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
 

@@ -13,8 +13,8 @@ from trtconv.backends.select import backend_of
 from trtconv.backends.tensorrt.backend import TensorRTBackend
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.build.refit import refit_engine
-from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.files.digest import sha256_file
 
 X = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
 REFIT = (("refit", "true"),)

@@ -11,7 +11,8 @@ from trtconv.backends.protocol import BuiltEngine, Profile
 from trtconv.backends.select import choose_backend
 from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
 from trtconv.build.resolve import ResolvedBuild, resolve_build
-from trtconv.core.artifacts import sha256_file, write_bytes
+from trtconv.core.artifacts import write_bytes
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest

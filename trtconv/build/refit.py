@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.select import backend_of
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest, write_manifest
-from trtconv.core.artifacts import beside, sha256_file, write_bytes
+from trtconv.core.artifacts import beside, write_bytes
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.model.file import load_model, model_files
 from trtconv.core.model.provenance import REFERENCE_KEY

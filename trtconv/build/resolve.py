@@ -22,9 +22,10 @@ from trtconv.backends.tensorrt.manifest import SCHEMA as MANIFEST_SCHEMA
 from trtconv.build.cache.store.entry import cache_key
 from trtconv.build.precision import require_precision, require_request_precision, resolve_precision
 from trtconv.build.profiles import ProfilePlan, plan_profiles
-from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable, sha256_file
+from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable
 from trtconv.core.embedded import EmbeddedPlugin
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
 from trtconv.core.model.provenance import FIXED_ROWS_KEY, PADDING_KEY, REFERENCE_KEY

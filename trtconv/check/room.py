@@ -34,8 +34,9 @@ from trtconv.check.compare.samples import ComparedSamples, samples_for
 from trtconv.check.compare.sources import SourceVerdict, compare_sources
 from trtconv.check.compare.subjects import Subject, is_engine, open_subject
 from trtconv.check.environment import environment
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import MissingDependencyError, TrtconvError, UnsupportedError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import ENGINE_NOT_RUN, CheckReport, Finding, OutputComparison
 from trtconv.core.requests import CheckRequest

@@ -7,7 +7,6 @@ alone (`write_report_text`, `write_report_json`) are written into a device or FI
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import sys
@@ -200,15 +199,6 @@ def read_json(path: Path, what: str = "file") -> dict[str, Any]:
     except (ValueError, OSError, RecursionError) as error:
         raise InvalidRequestError(f"{what} '{path}' is not readable JSON: {error}", hint="create it again") from error
     return data
-
-
-def sha256_file(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hex."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def beside(path: Path, suffix: str) -> Path:

@@ -18,15 +18,15 @@ class Effort:
 
     def __init__(self, seconds: float, least: int, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock, self._seconds, self._least = clock, seconds, least
-        self._started, self._steps = clock(), 0
+        self._started, self.steps = clock(), 0
 
     def step(self) -> bool:
         """Count a step; False when there is nothing left for it."""
-        self._steps += 1
+        self.steps += 1
         return not self.spent
 
     @property
     def spent(self) -> bool:
         """True when the budget is used up."""
         seconds = self._clock() - self._started
-        return seconds > self._seconds and (self._steps > self._least or seconds > self.PATIENCE * self._seconds)
+        return seconds > self._seconds and (self.steps > self._least or seconds > self.PATIENCE * self._seconds)

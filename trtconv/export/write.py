@@ -8,8 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 import trtconv
-from trtconv.core.artifacts import beside, manifest_path, sha256_file
+from trtconv.core.artifacts import beside, manifest_path
 from trtconv.core.files.artifact_set import write_sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import trtconv
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-from trtconv.core.artifacts import beside, manifest_path, require_writable, sha256_file
+from trtconv.core.artifacts import beside, manifest_path, require_writable
 from trtconv.core.errors import AccuracyError
 from trtconv.core.files.artifact_set import write_sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.file import load_model, model_files, save_model, set_metadata

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trtconv
-from trtconv.core.artifacts import beside, require_writable, sha256_file
+from trtconv.core.artifacts import beside, require_writable
 from trtconv.core.errors import AccuracyError, InvalidRequestError, UnsupportedError, did_you_mean
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.ledger.options import recorded_options

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trtconv
-from trtconv.core.artifacts import beside, require_file, sha256_file
+from trtconv.core.artifacts import beside, require_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import FileDigest
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.options import recorded_options
 from trtconv.core.ledger.reading import read_ledger
 from trtconv.core.ledger.records import RewriteLedger

@@ -9,8 +9,9 @@ from typing import Any
 from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.backends.select import backend_of
-from trtconv.core.artifacts import beside, sha256_file, write_json
+from trtconv.core.artifacts import beside, write_json
 from trtconv.core.errors import AccuracyError, MissingDependencyError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import load_model
 from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest, RewriteRequest

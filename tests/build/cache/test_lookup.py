@@ -8,9 +8,10 @@ from trtconv.build.cache.lookup import build_cached
 from trtconv.build.cache.store import EngineCache
 from trtconv.build.engine import build_resolved
 from trtconv.build.resolve import resolve_build
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import save_model, set_metadata
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.progress import SilentProgress

@@ -10,7 +10,8 @@ from tests.cli.documents import validated
 from trtconv.backends.tensorrt.backend import TensorRTBackend
 from trtconv.backends.tensorrt.manifest import read_engine_manifest, write_manifest
 from trtconv.build import build_engine
-from trtconv.core.artifacts import beside, sha256_file
+from trtconv.core.artifacts import beside
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import BuildRequest, ExportRequest, ModuleSource, RewriteRequest
 from trtconv.core.shape_space.space import ShapeSpace, parse_space

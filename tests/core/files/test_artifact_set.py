@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import SEAL, digest_set, require_seal, sealed
+from trtconv.core.files.digest import sha256_file
 
 FILES = {
     "engine": "model.engine",

@@ -3,8 +3,9 @@
 import hashlib
 from pathlib import Path
 
-from trtconv.core.artifacts import beside, sha256_file
+from trtconv.core.artifacts import beside
 from trtconv.core.files.artifact_set import FileDigest
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.options import recorded_options
 from trtconv.core.ledger.records import LedgerEntry, NodeText, Proof, Rejected, RewriteLedger, Skipped
 from trtconv.core.ledger.writing import write_ledger

@@ -6,9 +6,10 @@ from dataclasses import fields, replace
 import pytest
 
 from tests.core.ledger.ledgers import make_entry, make_ledger, write_beside
-from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.artifacts import write_json
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import SEAL, sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.facts import raw_rewrite_facts, rewrite_facts
 from trtconv.core.ledger.reading import ledger_of, parse_ledger, read_ledger
 from trtconv.core.ledger.records import RewriteLedger

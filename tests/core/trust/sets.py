@@ -5,8 +5,9 @@ from pathlib import Path
 from tests.backends.onnx_models import conv_net
 from tests.core.ledger.ledgers import make_entry, make_ledger
 from trtconv.backends.tensorrt.manifest import EngineManifest, write_manifest
-from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.artifacts import write_json
 from trtconv.core.files.artifact_set import write_sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor

@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.core.trust.sets import write_set
-from trtconv.core.artifacts import beside, sha256_file, write_json
+from trtconv.core.artifacts import beside, write_json
 from trtconv.core.errors import InvalidRequestError, UntrustedError
 from trtconv.core.files.artifact_set import sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.trust.signature import SigningKey, sign_set, verify_set
 from trtconv.core.trust.trust import EngineCode, Trust, named_code
 

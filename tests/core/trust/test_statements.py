@@ -13,7 +13,8 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from tests.core.ledger.ledgers import COMPARED, PROOF, make_entry
 from tests.core.trust.sets import write_set
-from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.artifacts import write_json
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.reading import read_ledger
 from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.trust.attestation import statement

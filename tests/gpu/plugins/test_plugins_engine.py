@@ -21,8 +21,9 @@ from onnx import TensorProto, helper, numpy_helper
 import trtconv
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path
 from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import load_model, signature
 from trtconv.plugins.described.registry import find_plugin
 from trtconv.plugins.onnx_form import add_functions, make_node

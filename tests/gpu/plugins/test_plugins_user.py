@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import trtconv
 from trtconv.backends.tensorrt.manifest import read_engine_manifest
-from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest

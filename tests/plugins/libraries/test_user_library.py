@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from tests.plugins.conftest import Native, headers_10, headers_86
 from trtconv.cli.commands.about.plugins import command
-from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import sha256_file
 from trtconv.plugins.libraries.cpp_header import header_text
 from trtconv.plugins.libraries.finding import plugins_in_library, why_not_loadable
 from trtconv.plugins.libraries.user_library import build_user_library, ops_text, read_record, record_path

@@ -14,8 +14,9 @@ from trtconv.backends.protocol import Capabilities
 from trtconv.backends.tensorrt.library import as_bool
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
 from trtconv.backends.tensorrt.plan_header import PlanHeader, plan_header
-from trtconv.core.artifacts import manifest_path, require_file, sha256_file
+from trtconv.core.artifacts import manifest_path, require_file
 from trtconv.core.errors import InvalidRequestError, UnsupportedError, UntrustedError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.trust.trust import EngineCode
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.backends.protocol import Profile
-from trtconv.core.artifacts import manifest_path, read_json, require_file, sha256_file
+from trtconv.core.artifacts import manifest_path, read_json, require_file
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import require_seal, sealed, write_sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.text.fields import Fields

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from trtconv.backends.tensorrt.engine_fit import require_plugins
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
-from trtconv.core.artifacts import require_file, sha256_file, write_bytes, write_text
+from trtconv.core.artifacts import require_file, write_bytes, write_text
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.tensors import TensorSpec

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.compare.subjects import Subject
-from trtconv.core.artifacts import beside, manifest_path, sha256_file
+from trtconv.core.artifacts import beside, manifest_path
 from trtconv.core.errors import InvalidRequestError, TrtconvError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.reading import ledger_of
 from trtconv.core.report import Finding
 from trtconv.proof.reference import read_reference_info

@@ -11,8 +11,9 @@ from trtconv.backends.select import backend_of
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest
 from trtconv.check.compare.layers import LayerReport, RunMarked, compare_layers, dump_tensors, graph_tensors
 from trtconv.check.compare.precision import arithmetic_of
-from trtconv.core.artifacts import require_file, sha256_file, write_bytes
+from trtconv.core.artifacts import require_file, write_bytes
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model, tensor_spec
 from trtconv.core.progress import Progress, SilentProgress

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.compare.subjects import Subject, is_engine
-from trtconv.core.artifacts import beside, manifest_path, sha256_file
+from trtconv.core.artifacts import beside, manifest_path
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.files.artifact_set import EXPORT_AGAIN, MIXED_SET, read_sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import load_structure
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.report import Finding

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.check.compare.reference_fit import recorded_reference
-from trtconv.core.artifacts import beside, read_json, sha256_file
+from trtconv.core.artifacts import beside, read_json
 from trtconv.core.files.artifact_set import EXPORT_AGAIN, read_sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.source_record import SourceChange, changed_sources, exported_manifest, is_record
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.runtime.latency import Latency, clock_state, measure_engine, percentiles
 from trtconv.check.compare.reference_fit import find_reference, require_fit, within_profiles
 from trtconv.check.compare.subjects import is_engine, open_subject
-from trtconv.core.artifacts import beside, require_file, sha256_file
+from trtconv.core.artifacts import beside, require_file
 from trtconv.core.errors import (
     InvalidRequestError,
     MissingDependencyError,
@@ -19,6 +19,7 @@ from trtconv.core.errors import (
     UnsupportedError,
     did_you_mean,
 )
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.text.brief import brief_repr
 from trtconv.core.trust.trust import NO_CODE, EngineCode

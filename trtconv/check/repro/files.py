@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.check.repro.cutting import input_specs
 from trtconv.check.repro.failures import BuildFailure, CutFailure, Failure
-from trtconv.core.artifacts import replacing, require_writable, sha256_file
+from trtconv.core.artifacts import replacing, require_writable
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.model.file import save_model, set_metadata
 from trtconv.core.model.provenance import REFERENCE_KEY

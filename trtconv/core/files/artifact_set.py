@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import beside, manifest_path, read_json, sha256_file, write_json
+from trtconv.core.artifacts import beside, manifest_path, read_json, write_json
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import sha256_file
 
 SEAL = "content_sha256"
 EXPORT_AGAIN = "export the module again"

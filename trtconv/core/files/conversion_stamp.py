@@ -18,8 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from trtconv.core.artifacts import sha256_file, write_json
+from trtconv.core.artifacts import write_json
 from trtconv.core.files.artifact_set import digest_set
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.source_record import BUILD_SECTIONS, record_sources, user_files
 from trtconv.core.text.json_text import parse_json
 

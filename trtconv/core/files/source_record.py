@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, TypeGuard
 
-from trtconv.core.artifacts import beside, manifest_path, sha256_file
+from trtconv.core.artifacts import beside, manifest_path
 from trtconv.core.config import toml_reader
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.real_paths import RealPaths
 
 EXPORT_SECTIONS = ("model", "input", "dynamic", "export")

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import beside, read_json, sha256_file
+from trtconv.core.artifacts import beside, read_json
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import MIXED_SET, FileDigest, require_seal, sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.options import read_options
 from trtconv.core.ledger.records import LedgerEntry, NodeText, Proof, Rejected, RewriteLedger, Skipped
 from trtconv.core.ledger.writing import SCHEMA, ledger_data

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import beside, manifest_path, read_json, require_file, sha256_file
+from trtconv.core.artifacts import beside, manifest_path, read_json, require_file
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import EXPORT_AGAIN, MIXED_SET, FileDigest, digest_set, read_sealed
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.ledger.reading import read_ledger
 from trtconv.core.ledger.records import RewriteLedger
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.core.artifacts import require_file, sha256_file
+from trtconv.core.artifacts import require_file
 from trtconv.core.errors import UnsupportedError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.plugins.described.registry import PLUGINS
 from trtconv.plugins.description import NAMESPACE

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import sha256_file
+from trtconv.core.files.digest import sha256_file
 from trtconv.sweep.plan.cells import OWN_SPACE, Model
 from trtconv.sweep.plan.configs import read_config
 from trtconv.sweep.plan.jobs import Job

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError
+from trtconv.core.files.digest import sha256_file
 
 
 class Storage(Protocol):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import TrtconvError
+from trtconv.core.files.digest import sha256_file
 from trtconv.sweep.store.storage import Storage
 
 SCHEMA = 1

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trtconv.backends.tensorrt.timing_cache import unite_caches
-from trtconv.core.artifacts import sha256_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import sha256_file
 from trtconv.sweep.store.storage import Storage
 
 

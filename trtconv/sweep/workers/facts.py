@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.artifacts import manifest_path, sha256_file
+from trtconv.core.artifacts import manifest_path
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.precision import FP32
 from trtconv.sweep.plan.commands import LATENCY, MODEL, REPORT, SUMMARY
 

@@ -17,7 +17,7 @@ from trtconv.check.reporters.html.page_facts import page_facts
 from trtconv.check.reporters.html.page_latency import latency_facts
 from trtconv.check.reporters.html.page_precision import precision_facts
 from trtconv.check.reporters.html.report import html_text
-from trtconv.core.artifacts import sha256_file
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import save_model
 from trtconv.core.report import Finding
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from trtconv.core.tensors import parse_tensor
-from trtconv.export.module.noise.threads import TRIALS, FasterThreads
+from trtconv.export.module.noise.threads import TRIALS, FasterThreads, one_thread
 from trtconv.export.module.runner import ModuleRunner
 
 X = {"x": np.ones((4, 8), np.float32)}
@@ -74,3 +74,10 @@ def test_runs_in_single_precision_are_left_alone(two_threads):
     assert module.threads == [(torch.float32, 2)]
     assert exact.module.threads[1:] == [(torch.float64, 1)] * TRIALS
     assert runner.exact().threads is runner.threads
+
+
+def test_one_thread_ends_with_its_block():
+    before = torch.get_num_threads()
+    with one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before

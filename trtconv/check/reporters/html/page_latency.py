@@ -8,8 +8,9 @@ from typing import Any
 
 from trtconv.check.gate.measured import LATENCY
 from trtconv.check.reporters.html.svg_latency import history_picture, range_picture, strip_picture
-from trtconv.core.artifacts import beside, read_json, sha256_file
+from trtconv.core.artifacts import beside, read_json
 from trtconv.core.errors import TrtconvError
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.report import CheckReport
 
 BENCH_SUFFIX = ".bench.json"

@@ -77,7 +77,8 @@ def list_command(libraries: tuple[Path, ...], sources: tuple[Path, ...], line: C
 
 
 def _describe_library(path: Path) -> dict[str, Any]:
-    from trtconv.core.artifacts import require_file, sha256_file
+    from trtconv.core.artifacts import require_file
+    from trtconv.core.files.digest import sha256_file
     from trtconv.plugins.libraries.user_library import read_record
 
     record = read_record(require_file(path, "plugin library"))

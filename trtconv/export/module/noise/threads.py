@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,19 @@ WORTHWHILE = 0.5
 # The first run of each kind allocates and starts threads. One that takes so many times as long needs no second.
 TRIALS = 2
 HOPELESS = 2.0
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch computes in one thread during the block."""
+    import torch
+
+    count = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(count)
 
 
 @dataclass
@@ -40,16 +53,13 @@ class FasterThreads:
         """Run the block with the threads that are the faster so far, and time it unless it raises."""
         import torch
 
-        count, alone = torch.get_num_threads(), not self._together()
-        if count == 1:
+        alone = not self._together()
+        if torch.get_num_threads() == 1:
             yield
             return
-        torch.set_num_threads(1 if alone else count)
         started = self.clock()
-        try:
+        with one_thread() if alone else nullcontext():
             yield
-        finally:
-            torch.set_num_threads(count)
         seconds = self.clock() - started
         (self.alone if alone else self.together).append(seconds / max(1, sum(v.nbytes for v in inputs.values())))
         self.seconds = seconds if alone else self.seconds

@@ -12,9 +12,10 @@ import onnx
 
 from trtconv.backends.onnxruntime.half_emulation import emulated_runner
 from trtconv.backends.protocol import ModelRunner
-from trtconv.core.artifacts import beside, sha256_file
+from trtconv.core.artifacts import beside
 from trtconv.core.data.samples import Batch, Sample, batches
 from trtconv.core.data.split import Parts
+from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import Signature, load_weights, set_metadata, signature
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.proof.original import DATA
