@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -255,9 +254,6 @@ def _is_rounded_size(attempt: Attempt) -> bool:
 def _what_stops_a_loop(attempts: Sequence[Attempt]) -> str:
     """Why a module with loops is no script that can be exported, in one line; empty where it is one."""
     error = next((a.error for a in attempts if a.way.scripts and a.error is not None), None)
-    starts_as_none = re.search(r"Variable '(\w+)' previously had type NoneType", str(error or ""))
-    if starts_as_none:
-        return f"'{starts_as_none[1]}' is None before it and a tensor in it, and a loop of a file carries on one type"
     line = first_line(error)
     return line.partition(": ")[2] if "is no script: " in line else line
 

@@ -6,7 +6,7 @@ import pytest
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import parse_space
 from trtconv.export.branches.guard_split import find_guard
-from trtconv.export.branches.guards import Guard, bounds_several, hold_everywhere, in_words, unproved_guards
+from trtconv.export.branches.guards import Guard, bounds_some, hold_everywhere, in_words, unproved_guards
 from trtconv.export.exporters.attempt import requirements
 
 TEXT = """Constraints violated (T)! For more information, run with TORCH_LOGS="+dynamic".
@@ -137,7 +137,7 @@ def test_bounds_of_several_dims_hold_where_the_condition_does_from_which_they_fo
     widths = line.format("W", axis.format(2), "W", f"31 <= {axis.format(2)} and {axis.format(2)} <= 100")
     fixes = "Suggested fixes:\n  H = Dim('H', min=30, max=99)\n  W = Dim('W', min=31, max=100)\n\n"
     text, space = f"{heights}{widths}{fixes}", parse_space(["H=30:64:100 W=30:64:100"])
-    assert bounds_several(text)
+    assert bounds_some(text)
     assert not hold_everywhere(text, space)
     wider = Guard("W > H", ("W", "H"))
     assert hold_everywhere(text, space, ((wider, True),))

@@ -227,3 +227,29 @@ class Windows(nn.Module):
 def test_one_window_is_a_case_of_torchs_alone(write_module, export, tensor, dims, sizes):
     result = export(f"{write_module(WINDOWS)}:Windows", [tensor], dims)
     assert result.sizes.tried == result.sizes.total == sizes
+
+
+TWO_LENGTHS = """
+class Longer(nn.Module):
+    def forward(self, x, y):
+        if y.shape[1] > x.shape[1]:
+            return y.mean(1)
+        return x.mean(1) * 2
+
+
+class Cached(nn.Module):
+    def forward(self, x, y):
+        joined = torch.cat([y, x], 1)
+        if joined.shape[1] <= 7:
+            return joined.sum(1)
+        return joined[:, :2].sum(1)
+"""
+
+
+@pytest.mark.parametrize("name", ["Longer", "Cached"])
+def test_a_condition_on_two_sizes_of_unlike_ranges(write_module, export, name):
+    """torch states bounds of one size that follow from it, for sizes of more than one."""
+    path = write_module(TWO_LENGTHS)
+    result = export(f"{path}:{name}", ["x:float32[N,T,4]", "y:float32[N,S,4]"], "N=1:2:3 T=1:5:9 S=1:7:12")
+    assert any("joined by an If" in note for note in result.notes)
+    assert result.sizes.complete

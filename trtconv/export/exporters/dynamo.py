@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.export.branches.guards import bounds_several, fails_somewhere, hold_everywhere, unproved_guards
+from trtconv.export.branches.guards import bounds_some, fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.branches.memory_layouts import without_layout_guards
 from trtconv.export.exporters.exact_constants import python_floats, widen_exactly
 from trtconv.export.exporters.finish import Origins, finish
@@ -110,7 +110,8 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
             raise
         if hold_everywhere(str(error), trace.space, trace.region):
             return run(hinted_shapes(trace))
-        if bounds_several(str(error)) and (joint := _joint_condition(run, trace, str(error))) is not None:
+        several = sum(r.min < r.max for _, r in trace.space.dims) > 1
+        if several and bounds_some(str(error)) and (joint := _joint_condition(run, trace, str(error))) is not None:
             raise joint from error
         raise
 

@@ -12,6 +12,7 @@ from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.recorded.bits import SINCE, NewerOpsetError
 from trtconv.export.exporters.recorded.operators import recorded_forms
 from trtconv.export.exporters.scripted.decisions import inexact_decisions
+from trtconv.export.exporters.scripted.halves import require_no_decimals_beside_halves
 from trtconv.export.exporters.scripted.likeness import require_own_writes
 from trtconv.export.exporters.scripted.tables import mixes_floats
 from trtconv.export.exporters.trace import ExportCandidate, Trace
@@ -84,6 +85,7 @@ def _recorded(trace: Trace) -> Any:
         return trace.flat
     for graph in _graphs(scripts):
         require_own_writes(graph, trace.base)
+    require_no_decimals_beside_halves(_graphs(scripts), trace.flat, trace.inputs)
     return torch.jit.trace(trace.flat, trace.inputs, check_trace=False)
 
 

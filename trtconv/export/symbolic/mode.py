@@ -38,6 +38,7 @@ from trtconv.export.symbolic.arithmetic import (
     small_integers,
 )
 from trtconv.export.symbolic.arithmetic.half_precision import computed_in_float32, with_numbers_of_torch
+from trtconv.export.symbolic.arithmetic.result_types import converted_first
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, sums, writes
 from trtconv.export.symbolic.recording import written_out
@@ -242,6 +243,9 @@ def symbolic_functions() -> Iterator[None]:
                 return aliases.follow(func, name, args, named, call)
 
         def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
+            result = converted_first(name, args, named, self.cast, lambda a, n: self.call(func, name, a, n))
+            if result is not NotImplemented:
+                return result
             result = computed_in_float32(name, args, named, lambda a, n: self.call(func, name, a, n))
             if result is not NotImplemented:
                 return result
@@ -256,6 +260,9 @@ def symbolic_functions() -> Iterator[None]:
             if isinstance(result, torch.Tensor):
                 bound.check(result)
             return result
+
+        def cast(self, tensor: Any, dtype: Any) -> Any:
+            return self.call(torch.Tensor.to, "to", (tensor, dtype), {})
 
         def named(self, func: Any, name: str, other: str, args: Any, named: Mapping[str, Any]) -> Any:
             """The function, or the one of another name in its place."""

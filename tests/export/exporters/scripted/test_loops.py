@@ -156,7 +156,7 @@ def test_what_is_no_script_is_told(write_module, export):
 class Backwards(nn.Module):
     def forward(self, x):
         y = x[:, 0]
-        for t in reversed(range(x.shape[1])):
+        for t in sorted(range(x.shape[1]), key=lambda t: -t):
             y = y * 0.5 + x[:, t]
         return y
 """

@@ -86,7 +86,6 @@ def test_a_comparison_that_has_no_table_is_told_with_its_line(body, line, write_
     [
         ("float16", "ys.append(x[:, t] >= t * 0.3)"),
         ("float64", "ys.append(x[:, t] >= t / n)"),
-        ("float32", "ys.append(x[:, t].to(torch.float16) >= t * 0.3)"),
     ],
 )
 def test_numbers_that_meet_other_types_have_no_table_and_are_told(dtype, body, write_module, export):

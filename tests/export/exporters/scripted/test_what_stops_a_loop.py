@@ -8,13 +8,22 @@ from trtconv.core.errors import AccuracyError
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
 CASES = {
-    "a state that is None at first": (
+    "a state that is None in some steps": (
         "        last, outs = None, []\n"
-        "        for row in x.unbind(1):\n"
+        "        for t, row in enumerate(x.unbind(1)):\n"
         "            outs.append(row if last is None else row - 0.5 * last)\n"
-        "            last = row\n"
+        "            last = row if t % 2 else None\n"
         "        return torch.stack(outs, 1)\n",
-        "'last' is None before it",
+        "`outs.append(row if last is None else row - 0.5 * last)` takes what may be None at some steps",
+    ),
+    "a state that is None and none in the first step": (
+        "        last, outs = None, []\n"
+        "        for t in range(x.shape[1]):\n"
+        "            if t % 3 == 2:\n"
+        "                last = x[:, t]\n"
+        "            outs.append(x[:, t] if last is None else last)\n"
+        "        return torch.stack(outs, 1)\n",
+        "'last' is None before it and a tensor in it",
     ),
     "an operator that ONNX lacks": (
         "        a, outs = x[:, 0], []\n"
@@ -39,6 +48,15 @@ CASES = {
         "            y[:, t] = x[:, t] + h\n"
         "            h = y[:, t]\n"
         "        return y + h.unsqueeze(1)\n",
+        "writes in place",
+    ),
+    "a part that is read behind a write to the whole": (
+        "        y = torch.zeros_like(x)\n"
+        "        for t in range(x.shape[1]):\n"
+        "            y[:, t] = x[:, t] * 2\n"
+        "        first = y[:, 0]\n"
+        "        y.clamp_(-1, 1)\n"
+        "        return y + first.unsqueeze(1)\n",
         "writes in place",
     ),
     "a row from before the loop": (

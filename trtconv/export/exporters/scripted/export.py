@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from trtconv.export.exporters.scripted.boolean_choices import write_boolean_choices
 from trtconv.export.exporters.scripted.parts import with_scripts
 from trtconv.export.exporters.scripted.sequences import stack_sequences
 from trtconv.export.exporters.scripted.tables import TableLengths, mixes_floats, write_tables
@@ -24,4 +25,9 @@ def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCand
     for script in outermost_scripts(scripted.flat):
         if not mixes_floats(script.graph, script, trace.specs):
             write_tables(script.graph, script, lengths)
-    return export_torchscript(scripted, output, opset, stack_sequences)
+    return export_torchscript(scripted, output, opset, _amend)
+
+
+def _amend(path: Path) -> None:
+    stack_sequences(path)
+    write_boolean_choices(path)

@@ -28,8 +28,10 @@ NEW = frozenset(f"aten::{name}" for name in (
     "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones",
     "new_full", "new_empty", "clone",
 ))  # fmt: skip
+# A list is reversed in Python, and a tensor flipped in its script.
+REORDERS = frozenset(("flip",))
 # How a script writes an operator of Python's.
-SAME = {"rsub": ("neg", "add"), "fill_": ("copy_",)}
+SAME = {"rsub": ("neg", "add"), "fill_": ("copy",)}
 
 
 def require_own_writes(graph: Any, base: Path | None = None) -> None:
@@ -45,7 +47,9 @@ def require_own_writes(graph: Any, base: Path | None = None) -> None:
         target = next(iter(node.inputs()))
         if target.type().kind() != "TensorType" or _counts_batches(target):
             continue  # a list, or what a normalisation does in training
-        own = _is_new_row(target, nodes, index) if node.kind() == "aten::copy_" else _is_nobodys(target)
+        own = _is_nobodys(target) or _is_read_no_more(node, target, nodes, index)
+        if node.kind() == "aten::copy_":
+            own = _is_new_row(target, nodes, index)
         if not own:
             where = "; ".join(part for part in (node.kind().removeprefix("aten::"), source_line(node, base)) if part)
             raise UnsupportedError(
@@ -132,6 +136,25 @@ def _is_nobodys(target: Any) -> bool:
     return bool(computed and len(target.uses()) == 1)
 
 
+def _is_read_no_more(node: Any, target: Any, nodes: Sequence[Any], index: int) -> bool:
+    """True for a tensor that was made there, of which only the result of the write at `index` is read behind it."""
+    if target.node().kind() not in NEW or node.owningBlock().owningNode() is not None:
+        return False
+
+    def read_before(value: Any) -> bool:
+        for use in value.uses():
+            user = use.user
+            if user == node:
+                continue
+            if user.kind() == "prim::Return" or user not in nodes or nodes.index(user) > index:
+                return False
+            if user.kind().removeprefix("aten::") in VIEWS and not all(map(read_before, user.outputs())):
+                return False
+        return True
+
+    return read_before(target)
+
+
 def require_same_operators(
     module: nn.Module, script: nn.Module, positional: Sequence[Any], keywords: Mapping[str, Any]
 ) -> None:
@@ -161,8 +184,9 @@ def _operators(module: nn.Module, positional: Sequence[Any], keywords: Mapping[s
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = func.overloadpacket.__name__
             # A script leaves out a tensor of zeros that nothing reads.
-            if name not in VIEWS and f"aten::{name}" not in NEW:
-                counts.update(SAME.get(name, (name,)))
+            if name not in VIEWS | REORDERS and f"aten::{name}" not in NEW:
+                # `y[:, t] += x` is written out.
+                counts.update(SAME.get(name, (name.removesuffix("_"),)))
             return func(*args, **(kwargs or {}))
 
     def copied(value: Any) -> Any:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.exporters.scripted.cells import plain_cell
+from trtconv.export.exporters.scripted.forms.readable import STATES, readable_forms
 from trtconv.export.exporters.scripted.likeness import require_same_operators
+from trtconv.export.exporters.scripted.refused_scripts import why_no_script
 from trtconv.export.module.scripted_module import callable_module
 
 if TYPE_CHECKING:
@@ -115,14 +117,21 @@ def _scripted(part: nn.Module) -> nn.Module:
 
     if not loops(part):
         return part
-    try:
-        script: nn.Module = torch.jit.script(with_class_constants(part))
-    except Exception as error:  # the compiler of scripts raises types of many kinds
-        text = str(error).strip().splitlines()
-        raise UnsupportedError(f"{type(part).__name__} is no script: {text[0] if text else error!r}") from error
+    script: nn.Module | None = None
+    errors: list[Exception] = []
+    for state in STATES:
+        try:
+            with readable_forms(state):
+                script = torch.jit.script(with_class_constants(part))
+            break
+        except Exception as error:  # noqa: BLE001 - the compiler of scripts raises types of many kinds
+            errors.append(error)
+    if script is None:
+        raise UnsupportedError(f"{type(part).__name__} is no script: {why_no_script(errors[0])}") from errors[0]
     # With what it calls, so that a number or a row is followed from where it is computed to where it is read.
     torch._C._jit_pass_inline(script.graph)
     _select_rows(script.graph)
+    _convert_first(script.graph)
     return script
 
 
@@ -168,6 +177,23 @@ def _select_rows(graph: Any) -> None:
             use.output().replaceAllUsesWith(row.output())
             use.destroy()
         node.destroy()
+
+
+def _convert_first(graph: Any) -> None:
+    """`softmax(x, dtype=...)` of x in that type, which torch.onnx would cast behind it (see `converted_first`)."""
+    for kind in ("aten::softmax", "aten::log_softmax"):
+        for node in graph.findAllNodes(kind):
+            tensor, _, dtype = node.inputs()
+            if dtype.type().kind() == "NoneType":
+                continue
+            no, nothing = graph.insertConstant(False), graph.insertConstant(None)
+            for constant in (no, nothing):
+                constant.node().moveBefore(node)
+            wide = graph.create("aten::to", [tensor, dtype, no, no, nothing], 1)
+            wide.insertBefore(node)
+            wide.output().setType(tensor.type())
+            node.replaceInput(0, wide.output())
+            node.replaceInput(2, nothing)
 
 
 def replaced(module: nn.Module, change: Change) -> nn.Module:

@@ -76,14 +76,14 @@ def with_numbers_of_torch(name: str, args: Sequence[Any], named: Mapping[str, An
         return NotImplemented
     dtype = halves.pop()
     if name in COMPARISONS:
-        rounded, options = [_as_half(a, dtype) for a in args], {k: _as_half(v, dtype) for k, v in named.items()}
+        rounded, options = [as_half(a, dtype) for a in args], {k: as_half(v, dtype) for k, v in named.items()}
         pairs = zip((*args, *named.values()), (*rounded, *options.values()), strict=True)
         return NotImplemented if all(a is b for a, b in pairs) else call(name, rounded, options)
     if name in SUMS:
         alpha = named.get("alpha", 1)
         if _is_exact(alpha, dtype) and alpha in (1, -1):
             return NotImplemented
-        return call(name, [_wide(a) for a in args], {**named, "alpha": _as_half(alpha, dtype)}).to(dtype)
+        return call(name, [_wide(a) for a in args], {**named, "alpha": as_half(alpha, dtype)}).to(dtype)
     numbers = [a for a in (*args, *named.values()) if not (isinstance(a, torch.Tensor) and a.dim())]
     if all(_is_exact(n, dtype) for n in numbers) or isinstance(named.get("rounding_mode"), str):
         return NotImplemented
@@ -114,7 +114,7 @@ def _is_exact(number: Any, dtype: Any) -> bool:
     return not isinstance(number, (torch.SymInt, torch.SymFloat))
 
 
-def _as_half(number: Any, dtype: Any) -> Any:
+def as_half(number: Any, dtype: Any) -> Any:
     """The number rounded as a tensor of this type holds it; itself when it is one."""
     import torch
 

@@ -1,0 +1,90 @@
+"""Forms of Python that torch.jit.script does not take, in those that it takes: its parser gets the syntax tree so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+from weakref import WeakKeyDictionary
+
+from trtconv.export.exporters.scripted.forms.peeling import peel_loops
+from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
+
+# What a state is that may be given: a tensor or None, or nothing else than None.
+STATES = ("Optional[Tensor]", "None")
+
+
+@contextmanager
+def readable_forms(state: str = STATES[0]) -> Iterator[None]:
+    """Functions that are scripted during the block are read in forms of the same meaning.
+
+    Loops of which a state is None before the first step are written with that step apart, `reversed(range(n))` counts
+    down, `y[:, t] += x` is an assignment, and a tensor is flipped for a list that is reversed. A parameter without a
+    type that is None by default is a `state`.
+    """
+    from torch.jit import _recursive, _state, frontend
+
+    parse = frontend.parse_def
+
+    def parse_readable(function: Any) -> Any:
+        parsed = parse(function)
+        tree = ast.Module([_readable(node, state) for node in parsed.ast.body], [])
+        return parsed._replace(ast=tree)
+
+    # What is scripted so is no one else's: a class that could not be compiled cannot be tried again, either.
+    with (
+        mock.patch.object(frontend, "parse_def", parse_readable),
+        mock.patch.object(_recursive, "concrete_type_store", _recursive.ConcreteTypeStore()),
+        mock.patch.object(_state, "_jit_caching_layer", WeakKeyDictionary()),
+    ):
+        yield
+
+
+def _readable(function: ast.FunctionDef, state: str) -> ast.FunctionDef:
+    counted: ast.FunctionDef = _WrittenOut().visit(function)
+    states = _optional_states(counted)
+    for argument in states:
+        annotation = ast.parse(state, mode="eval").body
+        argument.annotation = ast.fix_missing_locations(ast.copy_location(annotation, argument))
+    return peel_loops(flip_reversed_lists(counted), {a.arg for a in states if state == "None"})
+
+
+def _optional_states(function: ast.FunctionDef) -> list[ast.arg]:
+    """Parameters without a type whose default is None, which a script takes for tensors."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    # A default belongs to the last of them.
+    with_default = list(zip(positional[::-1], arguments.defaults[::-1], strict=False))
+    with_default += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+    return [a for a, d in with_default if isinstance(d, ast.Constant) and d.value is None and a.annotation is None]
+
+
+class _WrittenOut(ast.NodeTransformer):
+    """`reversed(range(a, b))` as `range(b - 1, a - 1, -1)`, and `y[:, t] += x` as `y[:, t] = y[:, t] + x`: of what is
+    written in place the exporter knows whole values.
+    """
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Subscript):
+            return node
+        element = ast.copy_location(ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target)
+        result = ast.copy_location(ast.BinOp(element, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([node.target], result), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(
+                func=ast.Name(id="reversed"),
+                args=[ast.Call(func=ast.Name(id="range"), args=[*bounds], keywords=[])],
+                keywords=[],
+            ) if 1 <= len(bounds) <= 2:
+                low, high = bounds if len(bounds) == 2 else (ast.Constant(0), bounds[0])
+                ends = [ast.BinOp(bound, ast.Sub(), ast.Constant(1)) for bound in (high, low)]
+                down = ast.UnaryOp(ast.USub(), ast.Constant(1))
+                new = ast.Call(ast.Name("range", ast.Load()), [*ends, down], [])
+                return ast.fix_missing_locations(ast.copy_location(new, node))
+        return node

@@ -1,0 +1,57 @@
+"""Which variables of a function statements write and read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+_SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
+
+
+def assigned(statements: Iterable[ast.AST]) -> set[str]:
+    """The variables that statements put something into; those of a comprehension are its own."""
+    return {n.id for s in statements for n in _names(s) if isinstance(n.ctx, ast.Store)}
+
+
+def read(statements: Iterable[ast.AST]) -> set[str]:
+    """The variables that statements read."""
+    return {n.id for s in statements for n in _names(s) if isinstance(n.ctx, ast.Load)}
+
+
+def _names(node: ast.AST) -> Iterator[ast.Name]:
+    if isinstance(node, ast.Name):
+        yield node
+    inner = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for child in ast.iter_child_nodes(node):
+        for name in _names(child):
+            if not (isinstance(node, _SCOPES) and name.id in inner):
+                yield name
+
+
+def read_first(statements: Sequence[ast.stmt]) -> set[str]:
+    """The variables that statements may read before they write them."""
+    return _read_first(statements, set())
+
+
+def _read_first(statements: Sequence[ast.stmt], written: set[str]) -> set[str]:
+    """As above of those that are not `written` yet; `written` has what is for sure behind them then."""
+    names: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            sides = [set(written), set(written)]
+            names |= read([statement.test]) - written
+            for side, block in zip(sides, (statement.body, statement.orelse), strict=True):
+                names |= _read_first(block, side)
+            written |= sides[0] & sides[1]
+        elif isinstance(statement, (ast.For, ast.While)):
+            head = statement.iter if isinstance(statement, ast.For) else statement.test
+            names |= read([head]) - written
+            own = assigned([statement.target]) if isinstance(statement, ast.For) else set()
+            names |= _read_first(statement.body, written | own)
+        elif isinstance(statement, ast.AugAssign):
+            names |= (read([statement]) | assigned([statement])) - written
+            written |= assigned([statement])
+        else:
+            names |= read([statement]) - written
+            written |= assigned([statement])
+    return names
