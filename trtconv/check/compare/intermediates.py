@@ -62,6 +62,8 @@ def tensor_differences(
 
     Empty when a graph cannot be opened that way (weights outside of the file, a node that ONNX Runtime lacks).
     """
+    import numpy as np
+
     try:
         models = load_model(exported), load_model(subject)
     except TrtconvError:
@@ -82,9 +84,11 @@ def tensor_differences(
             names = shared[start : start + width]
             expected = runners[0](sample.inputs, names)
             actual = expected if unchanged else runners[1](sample.inputs, names)
-            size = sum(array.nbytes for array in expected.values()) / len(names)
+            # A value may be a sequence, of a loop that fills a list, or None.
+            tensors = [n for n in names if all(isinstance(v[n], np.ndarray) for v in (expected, actual))]
+            size = sum(expected[n].nbytes for n in tensors) / len(names)
             start, width = start + width, max(PART, int(MOST_HELD / max(size, 1.0)))
-            for name in names:
+            for name in tensors:
                 if expected[name].dtype.kind == "f" and actual[name].dtype.kind == "f":
                     result = _compare_tensor(name, sample, expected[name], actual[name], tolerance, arithmetic)
                     differences.append(_difference(makers, name, result))

@@ -7,12 +7,12 @@ import copy
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.exporters.scripted.cells import plain_cell
-from trtconv.export.exporters.scripted.forms.readable import STATES, readable_forms
+from trtconv.export.exporters.scripted.forms.readable import readable_forms
 from trtconv.export.exporters.scripted.likeness import require_same_operators
 from trtconv.export.exporters.scripted.refused_scripts import why_no_script
 from trtconv.export.module.scripted_module import callable_module
@@ -38,7 +38,19 @@ def with_scripts(flat: Any, inputs: Sequence[Any]) -> Any:
     what stands under `torch.jit.is_scripting`.
     """
     plain = replaced(flat.module, _with_plain_cells)
-    scripted = callable_module(replaced(plain, _scripted))
+    try:
+        scripted = _as_plain(flat, plain, partial(_scripted, states_given=False), inputs)
+    except RuntimeError:
+        # Some call gives what is None by default.
+        scripted = _as_plain(flat, plain, partial(_scripted, states_given=True), inputs)
+    other = copy.copy(flat)
+    other._modules = {**flat._modules, "module": scripted}
+    return other
+
+
+def _as_plain(flat: Any, plain: nn.Module, change: Change, inputs: Sequence[Any]) -> nn.Module:
+    """The module with its scripts, which runs the operators that it runs without."""
+    scripted = callable_module(replaced(plain, change))
     if scripted is plain:
         hidden = next((type(part) for part in plain.modules() if _is_hidden(type(part))), None)
         if hidden is not None:
@@ -46,9 +58,7 @@ def with_scripts(flat: Any, inputs: Sequence[Any]) -> Any:
         raise NoLoopError("no part of the module has a loop over what may be a size")
     positional, keywords = flat.arguments(inputs)
     require_same_operators(plain, scripted, positional, keywords)
-    other = copy.copy(flat)
-    other._modules = {**flat._modules, "module": scripted}
-    return other
+    return scripted
 
 
 def _is_hidden(kind: Any) -> bool:
@@ -112,16 +122,16 @@ def _with_plain_cells(part: nn.Module) -> nn.Module:
     return replaced(part, plain_cell) if loops(part) else part
 
 
-def _scripted(part: nn.Module) -> nn.Module:
+def _scripted(part: nn.Module, *, states_given: bool) -> nn.Module:
     import torch
 
     if not loops(part):
         return part
     script: nn.Module | None = None
     errors: list[Exception] = []
-    for state in STATES:
+    for called_alone in (None,) if states_given else (type(part).forward, None):
         try:
-            with readable_forms(state):
+            with readable_forms(called_alone):
                 script = torch.jit.script(with_class_constants(part))
             break
         except Exception as error:  # noqa: BLE001 - the compiler of scripts raises types of many kinds

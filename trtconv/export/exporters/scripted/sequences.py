@@ -46,10 +46,11 @@ class FilledList:
         return next(bodies_of(self.loop))
 
 
-def stack_sequences(path: Path) -> None:
+def stack_sequences(path: Path, *, of_rows: bool = False) -> None:
     """Rewrite a file in place: lists as scan outputs, counts of steps in whole numbers, weights under their names.
 
     A list stays where its elements may differ in shape, their rank is not known, or its Loop is inside of another.
+    `of_rows` says that what `cat` joins are single rows; the file raises where they are not.
     """
     import onnx
 
@@ -62,7 +63,7 @@ def stack_sequences(path: Path) -> None:
         _count_in_whole_numbers(graph)
     while True:
         before = model.SerializeToString()
-        filled = next(_filled_lists(model.graph), None)
+        filled = next(_filled_lists(model.graph, of_rows), None)
         if filled is None:
             break
         stacked = _become_scan_output(filled)
@@ -79,7 +80,7 @@ def _own_name(name: str) -> str:
     return OWN + name.removeprefix(SCRIPT) if name.startswith(SCRIPT) else name
 
 
-def _filled_lists(graph: onnx.GraphProto) -> Iterator[FilledList]:
+def _filled_lists(graph: onnx.GraphProto, of_rows: bool) -> Iterator[FilledList]:
     makers = {o: n for n in graph.node for o in n.output}
     for loop in graph.node:
         if loop.op_type != "Loop":
@@ -92,7 +93,7 @@ def _filled_lists(graph: onnx.GraphProto) -> Iterator[FilledList]:
             insert = _only_insert(body, index)
             joins = tuple(n for n in graph.node if loop.output[index] in values_read(n))
             own = [n for n in graph.node if state in values_read(n)] == [loop]
-            if insert is not None and own and joins and all(_stacks(n, body, insert) for n in joins):
+            if insert is not None and own and joins and all(_stacks(n, body, insert, of_rows) for n in joins):
                 yield FilledList(loop, index, start, insert, joins)
 
 
@@ -106,10 +107,12 @@ def _only_insert(body: onnx.GraphProto, index: int) -> onnx.NodeProto | None:
     return None if behind or len([i for i in readers[0].input if i]) != 2 else readers[0]
 
 
-def _stacks(join: onnx.NodeProto, body: onnx.GraphProto, insert: onnx.NodeProto) -> bool:
+def _stacks(join: onnx.NodeProto, body: onnx.GraphProto, insert: onnx.NodeProto, of_rows: bool) -> bool:
     """True where elements become rows of an axis of their own: by `stack`, or by `cat` of elements of one row."""
     if join.op_type != "ConcatFromSequence":
         return False
+    if of_rows:
+        return True
     return bool(_attribute(join, "new_axis")) or _unsqueezed(body, insert.input[1]) == _attribute(join, "axis")
 
 

@@ -12,17 +12,15 @@ from weakref import WeakKeyDictionary
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
 
-# What a state is that may be given: a tensor or None, or nothing else than None.
-STATES = ("Optional[Tensor]", "None")
-
 
 @contextmanager
-def readable_forms(state: str = STATES[0]) -> Iterator[None]:
+def readable_forms(called_alone: Any = None) -> Iterator[None]:
     """Functions that are scripted during the block are read in forms of the same meaning.
 
     Loops of which a state is None before the first step are written with that step apart, `reversed(range(n))` counts
-    down, `y[:, t] += x` is an assignment, and a tensor is flipped for a list that is reversed. A parameter without a
-    type that is None by default is a `state`.
+    down, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a row, and a tensor is flipped for a list that is reversed.
+    A parameter that is None by default is a tensor or None; of the function that is `called_alone`, None: TensorRT
+    knows no optional tensor.
     """
     from torch.jit import _recursive, _state, frontend
 
@@ -30,7 +28,11 @@ def readable_forms(state: str = STATES[0]) -> Iterator[None]:
 
     def parse_readable(function: Any) -> Any:
         parsed = parse(function)
-        tree = ast.Module([_readable(node, state) for node in parsed.ast.body], [])
+        # What torch itself wrote is meant for scripts.
+        if (getattr(function, "__module__", None) or "").split(".")[0] == "torch":
+            return parsed
+        never_given = getattr(function, "__func__", function) is called_alone
+        tree = ast.Module([_readable(node, never_given) for node in parsed.ast.body], [])
         return parsed._replace(ast=tree)
 
     # What is scripted so is no one else's: a class that could not be compiled cannot be tried again, either.
@@ -42,29 +44,36 @@ def readable_forms(state: str = STATES[0]) -> Iterator[None]:
         yield
 
 
-def _readable(function: ast.FunctionDef, state: str) -> ast.FunctionDef:
-    counted: ast.FunctionDef = _WrittenOut().visit(function)
-    states = _optional_states(counted)
+def _readable(function: ast.FunctionDef, never_given: bool) -> ast.FunctionDef:
+    written: ast.FunctionDef = _WrittenOut().visit(function)
+    states = _optional_states(written)
     for argument in states:
-        annotation = ast.parse(state, mode="eval").body
-        argument.annotation = ast.fix_missing_locations(ast.copy_location(annotation, argument))
-    return peel_loops(flip_reversed_lists(counted), {a.arg for a in states if state == "None"})
+        if never_given or argument.annotation is None:
+            annotation = ast.parse("None" if never_given else "Optional[Tensor]", mode="eval").body
+            argument.annotation = ast.fix_missing_locations(ast.copy_location(annotation, argument))
+    return peel_loops(flip_reversed_lists(written), {a.arg for a in states if never_given})
 
 
 def _optional_states(function: ast.FunctionDef) -> list[ast.arg]:
-    """Parameters without a type whose default is None, which a script takes for tensors."""
+    """Parameters whose default is None; a script takes those without a type for tensors."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     # A default belongs to the last of them.
     with_default = list(zip(positional[::-1], arguments.defaults[::-1], strict=False))
     with_default += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-    return [a for a, d in with_default if isinstance(d, ast.Constant) and d.value is None and a.annotation is None]
+    return [a for a, d in with_default if isinstance(d, ast.Constant) and d.value is None]
 
 
 class _WrittenOut(ast.NodeTransformer):
-    """`reversed(range(a, b))` as `range(b - 1, a - 1, -1)`, and `y[:, t] += x` as `y[:, t] = y[:, t] + x`: of what is
-    written in place the exporter knows whole values.
+    """`reversed(range(a, b))` as `range(b - 1, a - 1, -1)`, `y[:, t] += x` as `y[:, t] = y[:, t] + x`, as the exporter
+    knows whole values of what is written in place, and `x[:, t : t + 1]` as `x[:, t, None]`, as TensorRT-RTX builds no
+    loop with a slice that moves.
     """
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
+        self.generic_visit(node)
+        indices = [new for index in node.elts for new in _without_slice_of_one(index)]
+        return ast.copy_location(ast.Tuple(indices, node.ctx), node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
@@ -88,3 +97,12 @@ class _WrittenOut(ast.NodeTransformer):
                 new = ast.Call(ast.Name("range", ast.Load()), [*ends, down], [])
                 return ast.fix_missing_locations(ast.copy_location(new, node))
         return node
+
+
+def _without_slice_of_one(index: ast.expr) -> list[ast.expr]:
+    match index:
+        case ast.Slice(
+            lower=ast.Name() as row, upper=ast.BinOp(ast.Name(id=name), ast.Add(), ast.Constant(value=1)), step=None
+        ) if row.id == name:
+            return [row, ast.copy_location(ast.Constant(None), index)]
+    return [index]
