@@ -48,7 +48,9 @@ def drawn_weights(network: nn.Module) -> dict[str, Drawn]:
 
 
 def make(kind: str = "vit_s") -> nn.Module:
-    """The network in eval mode; what is not drawn is as timm sets it, but for layer scales of 1e-6, which hide all."""
+    """The network in eval mode; what is not drawn is as timm sets it, but for what hides a block: layer scales of 1e-6,
+    and norms that begin with zeros.
+    """
     import timm
     import torch
 
@@ -58,6 +60,6 @@ def make(kind: str = "vit_s") -> nn.Module:
     for name, drawn in drawn_weights(network).items():
         parameters[name].data.copy_(torch.from_numpy(drawn.values()))
     for name, parameter in parameters.items():
-        if name.endswith(("gamma", "gamma_1", "gamma_2")):
+        if name.endswith(("gamma", "gamma_1", "gamma_2")) or (name.endswith("weight") and not parameter.any()):
             parameter.data.fill_(0.5)
     return network

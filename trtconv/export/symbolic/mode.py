@@ -125,6 +125,7 @@ def handlers() -> dict[str, Handler]:
         "put": sums.put, "index_add": sums.index_add,
         "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
+        **dict.fromkeys(("matmul", "__matmul__", "bmm", "mm", "mv", "dot"), small_integers.product),
         "cumsum": running_sums.cumsum, "cumsum_": running_sums.cumsum_in_place,
         "mean": deviations.mean, "var": deviations.deviation(root=False), "std": deviations.deviation(root=True),
         "var_mean": deviations.deviation(root=False, with_mean=True),

@@ -122,12 +122,14 @@ def tensor_of(func: Any, data: Any, dtype: Any = None, device: Any = None) -> An
     import torch
 
     numbers = _flat(data)
-    if not isinstance(data, (list, tuple, torch.SymFloat)) or any(isinstance(n, torch.Tensor) for n in numbers):
+    # The logarithm of a size is a tensor without dims while it is traced.
+    tensors = [n for n in numbers if isinstance(n, torch.Tensor)]
+    if not isinstance(data, (list, tuple, torch.SymFloat)) or any(t.dim() or t.dtype != torch.float32 for t in tensors):
         return NotImplemented
-    if not any(is_symbolic(n) for n in numbers):
+    if not tensors and not any(is_symbolic(n) for n in numbers):
         return NotImplemented
     if dtype is None:
-        fractions = any(isinstance(n, (float, torch.SymFloat)) for n in numbers)
+        fractions = bool(tensors) or any(isinstance(n, (float, torch.SymFloat)) for n in numbers)
         dtype = torch.get_default_dtype() if fractions else torch.int64
     return _stacked(data, dtype, device)
 
@@ -177,6 +179,8 @@ def _stacked(data: Any, dtype: Any, device: Any) -> Any:
         return torch.stack([_stacked(part, dtype, device) for part in data])
     if isinstance(data, torch.SymFloat) and dtype in (torch.float32, torch.float64):
         return exact_float(data, device, dtype)
+    if isinstance(data, torch.Tensor):
+        return data.to(dtype=dtype, device=device)
     return torch.full((), data, dtype=dtype, device=device)
 
 

@@ -7,6 +7,7 @@ LINES = {
         "uint8",
         "return x.any(), x.all(1, keepdim=True), (x > 1).any(1), x.cumsum(1), x.cumsum(1, dtype=torch.uint8)",
     ),
+    "products": ("int8", "y = x * 99; return y @ y.mT, torch.mm(x.mT, y), torch.matmul(y[:, None], x[..., None])"),
     "int16": ("int16", "return (x * 9999).cumsum(1, dtype=torch.int16), x.cumsum(1)"),
     "booleans": (
         "float32",

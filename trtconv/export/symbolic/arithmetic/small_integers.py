@@ -19,3 +19,12 @@ def any_or_all(func: Any, x: Any, *args: Any, **named: Any) -> Any:
     if x.dtype != torch.uint8:
         return NotImplemented
     return func(x != 0, *args, **named).to(torch.uint8)
+
+
+def product(func: Any, x: Any, y: Any, *rest: Any, **named: Any) -> Any:
+    """`matmul` and its like of 8 and 16 bits: the low bits of the products in 32."""
+    import torch
+
+    if rest or named or not all(isinstance(v, torch.Tensor) and is_narrow(v.dtype) for v in (x, y)):
+        return NotImplemented
+    return func(x.to(torch.int32), y.to(torch.int32)).to(x.dtype)
