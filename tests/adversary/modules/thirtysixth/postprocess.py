@@ -157,7 +157,7 @@ def A3659SinkhornAndMutual(self, x, y):
     m0, m1 = p.max(2), p.max(1)
     mutual = torch.arange(t)[None] == m1.indices.gather(1, m0.indices)
     return p, torch.where(mutual & (m0.values.exp() > 0.2), m0.indices, -1), mutual.sum(1)
-@forward("x:float32[N,T,6]", "y:float32[N,S,6]", dims="N=1:2:3 T=1:5:10 S=1:7:10", kinds=("normal", "positive", "unit"))
+@forward("x:float32[N,T,6]", "y:float32[N,S,6]", dims="N=1:2:3 T=1:5:10 S=1:7:10", kinds=("normal", "positive", "unit"), refused="the path through the module depends on the size")
 def A3660GreedyAssignment(self, x, y):
     """Tracks get detections by the smallest distance, four times; taken rows and columns become infinite."""
     cost, match, b = torch.cdist(x[..., :2], y[..., :2]), torch.full(x.shape[:2], -1), torch.arange(x.shape[0])
@@ -191,7 +191,7 @@ def A3662CtcWithTimes(self, x):
     text = torch.where(i < n[:, None], ids.gather(1, order), 0)
     conf, starts = torch.where(keep, p.log(), 0.0).sum(1).div(n).exp(), torch.where(i < n[:, None], order, x.shape[1])
     return text, n, starts, conf.nan_to_num(0.0), starts.diff(dim=1, append=torch.full_like(starts[:, :1], x.shape[1]))
-@forward("x:float32[N,T,6]", dims=ROWS, kinds=FEW, feeds=ENDS)
+@forward("x:float32[N,T,6]", dims=ROWS, kinds=FEW, feeds=ENDS, refused="the exported model differs from the module")
 def A3663LanesByRows(self, x):
     """Ultra-fast lanes: an expectation over cells without the last one, and where the last one wins no lane."""
     loc, gone = x[..., :-1].softmax(-1) @ (torch.arange(5.0) + 1), x.argmax(-1) == x.shape[-1] - 1
@@ -214,7 +214,7 @@ class A3664PerClassThresholds(nn.Module):
         keep = (best >= self.threshold[c]) & (rank < self.budget[c])
         counts = torch.zeros(x.shape[0], 4, dtype=torch.int32).index_add(1, torch.arange(4), F.one_hot(c, 4).sum(1).int())
         return keep, rank, counts, torch.minimum(counts, self.budget), keep.sum(1, dtype=torch.int32) // self.budget.sum()
-@forward("x:float32[N,3,H,W]", dims=MAPS, kinds=FINITE, feeds=IMAGES)
+@forward("x:float32[N,3,H,W]", dims=MAPS, kinds=FINITE, feeds=IMAGES, refused="the path through the module depends on the size")
 def A3665TiledInference(self, x):
     """Tiles of four with a stride of three that are blended by a ramp, at sizes below and above a tile."""
     n, c, h, w = x.shape
@@ -264,7 +264,7 @@ def A3669RaggedRows(self, x, valid):
     rows, mean = F.pad(x, (0, 0, 0, 1)).gather(1, at[..., None].expand(-1, -1, 6)), (x * valid[..., None]).sum(1) / n[:, None]
     last, first = rows[torch.arange(x.shape[0]), n - 1], at[:, 0].clamp(max=x.shape[1] - 1)
     return rows, n, mean.nan_to_num(-1.0), last, x[range(x.shape[0]), first] if False else x.gather(1, first[:, None, None].expand(-1, 1, 6)), torch.where(valid.any(1), x[..., 0].masked_fill(~valid, -math.inf).argmax(1), -1)
-@attack("x:float32[N,3,H,W]", dims=MAPS, kinds=FINITE, feeds=IMAGES)
+@attack("x:float32[N,3,H,W]", dims=MAPS, kinds=FINITE, feeds=IMAGES, refused="the exported model differs from the module")
 class A3670PriorBoxes(nn.Module):
     """SSD's priors by the image's and the map's sizes, variances, and centre-form decoding clipped to one."""
     ratios = (1.0, 2.0, 0.5)
@@ -319,7 +319,7 @@ def A3673TestTimeViews(self, x):
         total += y / 5
         votes += (y > 0.25).long()
     return total, votes, votes.mode(1)[0]
-@attack("x:float32[N,3,H,W]", dims=MAPS, kinds=FINITE, feeds=IMAGES)
+@attack("x:float32[N,3,H,W]", dims=MAPS, kinds=FINITE, feeds=IMAGES, refused="the path through the module depends on the size")
 class A3674AspectBranches(nn.Module):
     """Tall images are turned and turned back; small ones skip the pool; the square goes either way alike."""
     def __init__(self, longest=8):

@@ -22,7 +22,11 @@ def summed(x):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("function", [cut, stepped, summed])
+def joined(x):
+    return torch.logaddexp(x[:, None], x[None]), torch.logaddexp(x, x * 0.999)
+
+
+@pytest.mark.parametrize("function", [cut, stepped, summed, joined])
 def test_at_the_edges(function, differing):
     assert not differing(function, EDGES, tolerance=1e-6)
 

@@ -14,7 +14,7 @@ def forms() -> dict[str, Form]:
     """The forms by aten's names."""
     return {
         **dict.fromkeys(("trunc", "fix"), trunc), "frac": frac, "exp2": exp2, "threshold": threshold,
-        "heaviside": heaviside, "addcmul": _scaled_sum("Mul"), "addcdiv": _scaled_sum("Div"),
+        "heaviside": heaviside, "logaddexp": logaddexp, "addcmul": _scaled_sum("Mul"), "addcdiv": _scaled_sum("Div"),
     }  # fmt: skip
 
 
@@ -50,6 +50,17 @@ def heaviside(graph: Any, x: Any, at_zero: Any) -> Any:
     zero, one = (values.cast(graph, values.constant(graph, n), kind) for n in (0.0, 1.0))
     step = graph.op("Where", graph.op("Greater", x, zero), one, zero)
     return graph.op("Where", graph.op("Equal", x, zero), at_zero, step)
+
+
+def logaddexp(graph: Any, x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)) by the greater and the distance, which is none of two equal infinities."""
+    kind = values.result_kind(graph)
+    x, y = (values.cast(graph, v, kind) for v in (x, y))
+    one, two = (values.cast(graph, values.constant(graph, n), kind) for n in (1.0, 2.0))
+    distance = graph.op("Neg", graph.op("Abs", graph.op("Sub", x, y)))
+    more = graph.op("Log", graph.op("Add", one, graph.op("Exp", distance)))
+    more = graph.op("Where", graph.op("Equal", x, y), graph.op("Log", two), more)
+    return graph.op("Add", graph.op("Max", x, y), more)
 
 
 def _scaled_sum(operator: str) -> Form:
