@@ -69,6 +69,14 @@ PEELED = {
                 h = a * b if h is None else h + a * b - i
             return h, i, a
     """,
+    "one None for two": """
+        def f(x):
+            low = high = None
+            for row in x:
+                low = row if low is None else min(low, row)
+                high = row if high is None else max(high, row)
+            return low, high
+    """,
     "one in another": """
         def f(x):
             total, rows = None, []

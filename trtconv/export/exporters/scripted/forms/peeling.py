@@ -65,6 +65,9 @@ class _Peeling:
         match statement:
             case ast.Assign(targets=[target], value=value):
                 return self._assignment(statement, target, value, facts)
+            case ast.Assign(targets=[_, _, *_], value=value) if _is_none(value):
+                parts = [ast.copy_location(ast.Assign([t], value), statement) for t in statement.targets]
+                return self.block(parts, facts)
             case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value) if _is_none(value):
                 return self._assignment(ast.copy_location(ast.Assign([target], value), statement), target, value, facts)
             case ast.If():
