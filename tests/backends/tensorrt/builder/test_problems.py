@@ -52,6 +52,15 @@ def test_a_range_with_sizes_at_which_the_graph_is_undefined(model):
     assert "--align" in error.hint
 
 
+def test_a_loop_with_a_slice_that_moves(model):
+    line = (
+        "[graphScope.cpp::makeScopeNodesContiguous::812] Error Code 2: Internal Error (Assertion newNodeOrder.size() == "
+        "g.nodes.size() failed. In makeScopeNodesContiguous at /_src/optimizer/common/graphScope.cpp:812)"
+    )
+    error = build_failure((line,), model, Path("m.onnx"), EIGHT)
+    assert "rows one by one" in error.hint
+
+
 def test_libraries_that_a_plugin_makes_8_6_load(model):
     line = (
         "3: [libLoader.cpp::untypedSymbolAddress::364] Error Code 3: Internal Error (SymbolAddress for "

@@ -37,6 +37,9 @@ _KNOWN = {
     "--option tactic_sources=EDGE_MASK_CONVOLUTIONS,JIT_CONVOLUTIONS",
     "violate shape constraints": "the graph is undefined at sizes of the range: add --align, or pad the inputs with "
     "`trtconv rewrite --pad-to-multiple` (`trtconv help odd-sizes`)",
+    # RTX 1.7, of a loop whose body cuts a part whose place depends on the step.
+    "makescopenodescontiguous": "TensorRT-RTX builds no loop with a slice that moves (`x[:, t : t + 3]`): take its "
+    "rows one by one (`x[:, t]`, `x[:, t + 1]`)",
     "residual->extent == output->extent": "a resized map is added to one whose size is another expression of the "
     "input's: `trtconv rewrite --target tensorrt==8.6` (rule resize-like-summand), or build with fixed sizes",
 }
