@@ -54,8 +54,8 @@ def test_a_range_with_sizes_at_which_the_graph_is_undefined(model):
 
 def test_a_loop_with_a_slice_that_moves(model):
     line = (
-        "[graphScope.cpp::makeScopeNodesContiguous::812] Error Code 2: Internal Error (Assertion newNodeOrder.size() == "
-        "g.nodes.size() failed. In makeScopeNodesContiguous at /_src/optimizer/common/graphScope.cpp:812)"
+        "[graphScope.cpp::makeScopeNodesContiguous::812] Error Code 2: Internal Error (Assertion newNodeOrder.size() "
+        "== g.nodes.size() failed. In makeScopeNodesContiguous at /_src/optimizer/common/graphScope.cpp:812)"
     )
     error = build_failure((line,), model, Path("m.onnx"), EIGHT)
     assert "rows one by one" in error.hint
