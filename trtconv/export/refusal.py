@@ -25,7 +25,7 @@ from trtconv.export.sizes.whole_numbers import BeyondIntegersError
 from trtconv.export.symbolic.recording.errors import CaughtErrorInRecordingError
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
-from trtconv.proof.points import SamplePoint
+from trtconv.proof.points import BOUNDARY, SamplePoint
 from trtconv.proof.probes.values import IN_WORDS
 from trtconv.proof.proving import ProofVerdict
 
@@ -253,6 +253,9 @@ def _is_rounded_size(attempt: Attempt) -> bool:
 
 def _what_stops_a_loop(attempts: Sequence[Attempt]) -> str:
     """Why a module with loops is no script that can be exported, in one line; empty where it is one."""
+    verdict = next((a.verdict for a in attempts if a.way.scripts and a.error is None and a.verdict is not None), None)
+    if verdict is not None and not verdict.equal and verdict.at is not None and verdict.at.values == BOUNDARY:
+        return "a number that it compares with is another one in the file (beyond 64 bits, or rounded otherwise)"
     error = next((a.error for a in attempts if a.way.scripts and a.error is not None), None)
     line = first_line(error)
     return line.partition(": ")[2] if "is no script: " in line else line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import onnx
 
@@ -12,6 +13,7 @@ from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.text.listing import list_first
 from trtconv.export.exporters.attempt import Attempt, ExportTask
+from trtconv.export.exporters.scripted.fed_comparisons import samples_as_fed
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.probes.boundaries import Boundaries
 from trtconv.proof.probes.integer_boundaries import probe_comparisons
@@ -36,27 +38,37 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
         return job, attempt
     if job.request.source.sample is not None:
         return job, attempt
-    model = load_model(attempt.candidate.model)
-    if external_files(model) or attempt.candidate.model.stat().st_size > MOST_BYTES:
-        return job, attempt
-    first = job.samples.items[0]
-    bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}
-    probes = probe_comparisons(model, first.inputs, open_graph, bounds)
-    if not probes.feeds and not probes.decisions:
-        return job, attempt
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
-    samples = probes.samples(job.runner, first.point, before)
-    for other in _on_each_path(job, sizes):
-        more = probe_comparisons(model, other.inputs, open_graph, bounds)
-        samples += more.samples(job.runner, other.point, before + len(samples))
-    notes = (*attempt.candidate.notes, *_missed_in_words(probes, model))
-    attempt = replace(attempt, candidate=replace(attempt.candidate, notes=notes))
+    samples, notes = _of_graph(job, attempt.candidate.model, sizes, before)
+    if attempt.way.scripts:
+        samples += samples_as_fed(job, before + len(samples))
+    candidate = replace(attempt.candidate, notes=(*attempt.candidate.notes, *notes))
+    attempt = replace(attempt, candidate=candidate)
     if not samples or attempt.verdict is None or attempt.runs is None:
         return job, attempt
     job = replace(job, samples=with_probes(job.samples, job.runner, samples))
     verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
     comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
     return job, replace(attempt, verdict=replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory))
+
+
+def _of_graph(
+    job: ExportTask, path: Path, sizes: Sequence[Mapping[str, int]], before: int
+) -> tuple[list[ReferenceSample], tuple[str, ...]]:
+    """Samples at the boundaries of the decisions in the file's graph, and a note on those that were not reached."""
+    model = load_model(path)
+    if external_files(model) or path.stat().st_size > MOST_BYTES:
+        return [], ()
+    first = job.samples.items[0]
+    bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}
+    probes = probe_comparisons(model, first.inputs, open_graph, bounds)
+    if not probes.feeds and not probes.decisions:
+        return [], ()
+    samples = probes.samples(job.runner, first.point, before)
+    for other in _on_each_path(job, sizes):
+        more = probe_comparisons(model, other.inputs, open_graph, bounds)
+        samples += more.samples(job.runner, other.point, before + len(samples))
+    return samples, _missed_in_words(probes, model)
 
 
 def _on_each_path(job: ExportTask, sizes: Sequence[Mapping[str, int]]) -> list[ReferenceSample]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, redirect_stdout
 from functools import cache
 from io import StringIO
 from itertools import zip_longest
@@ -150,6 +150,12 @@ class ModuleRunner:
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Outputs keep their dtype; bfloat16 comes as ml_dtypes' bfloat16."""
+        return self.watched(inputs, lambda tensors: nullcontext())
+
+    def watched(
+        self, inputs: Mapping[str, Array], watching: Callable[[dict[str, torch.Tensor]], AbstractContextManager[Any]]
+    ) -> dict[str, Array]:
+        """Run once within what `watching` makes of the input tensors."""
         import torch
 
         if not self.names:
@@ -164,6 +170,7 @@ class ModuleRunner:
                 stack.enter_context(self.threads.chosen(inputs))
             if self.ranks:
                 stack.enter_context(stable_sorts())
+            stack.enter_context(watching(tensors))
             outputs = self._run(tensors)
         return {name: to_array(value) for name, value in outputs.items()}
 
