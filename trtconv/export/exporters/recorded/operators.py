@@ -20,14 +20,15 @@ def recorded_forms(opset: int) -> Iterator[None]:
 
     forms = {**_missing(opset), **narrow.forms(opset), **bits.forms(opset), **pointwise.forms()}
     forms |= {**integers.forms(opset), **floats.forms(opset), **indices.forms(opset)}
-    for name, form in forms.items():
+    names = {**{f"aten::{name}": form for name, form in forms.items()}, "prim::abs": _written_as("Abs")}
+    for name, form in names.items():
         # Torch's own forms are registered by opset, and the one of the highest that is not above the file's is taken.
-        register_custom_op_symbolic(f"aten::{name}", form, opset)
+        register_custom_op_symbolic(name, form, opset)
     try:
         yield
     finally:
-        for name in forms:
-            unregister_custom_op_symbolic(f"aten::{name}", opset)
+        for name in names:
+            unregister_custom_op_symbolic(name, opset)
 
 
 def _missing(opset: int) -> dict[str, Form]:

@@ -31,7 +31,7 @@ NEW = frozenset(f"aten::{name}" for name in (
 # A list is reversed in Python, and a tensor flipped in its script.
 REORDERS = frozenset(("flip",))
 # How a script writes an operator of Python's.
-SAME = {"rsub": ("neg", "add"), "fill_": ("copy",)}
+SAME = {"rsub": ("neg", "add"), "fill_": ("copy",), "linalg_vector_norm": ("norm",)}
 
 
 def require_own_writes(graph: Any, base: Path | None = None) -> None:

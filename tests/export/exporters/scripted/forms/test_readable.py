@@ -14,6 +14,7 @@ import torch
 from trtconv.core.errors import AccuracyError
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.requests import ModuleSource
+from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
 from trtconv.export.exporters.scripted.forms.readable import readable_forms
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
 from trtconv.export.module.source import load_module
@@ -121,6 +122,17 @@ class BothWays(nn.Module):
         return torch.stack(out[::-1], dim=1), torch.stack(list(reversed(out)), -1), torch.stack(out)
 
 
+class Summed(nn.Module):
+    def forward(self, x):
+        total, share = torch.zeros_like(x[:, 0]), x.new_ones(x.shape[0], 4)
+        for t in range(x.shape[1]):
+            total += F.normalize(x[:, t], dim=-1)
+            share *= 0.9
+            if not t % 3:
+                share = share + 0.1 * abs(t - 5)
+        return total / x.shape[1], share
+
+
 class Added(nn.Module):
     def forward(self, x):
         y = torch.zeros_like(x)
@@ -141,6 +153,7 @@ class Chosen(nn.Module):
 """
 NAMES = (
     "Deltas", "Cells", "Streamed", "Given", "Twice", "ByNumber", "Backwards", "Inserted", "BothWays", "Added", "Chosen",
+    "Summed",
 )  # fmt: skip
 
 
@@ -200,6 +213,30 @@ def test_a_list_is_flipped_only_where_it_is_only_stacked(source, is_flipped):
     text = ast.unparse(flip_reversed_lists(function))
     assert ("torch.flip(" in text) == is_flipped, text
     assert is_flipped or text == source
+
+
+IN_PLACE = {
+    "def f(x):\n    s = torch.zeros_like(x)\n    for y in x:\n        s += y\n    return s, x": True,
+    "def f(x):\n    s = x * 2\n    for y in x:\n        s *= y\n        z = s + 1\n    return s": True,
+    "def f(x):\n    n = 0\n    for y in x:\n        n += 1\n    return n": True,
+    "def f(x):\n    s = x\n    s += 1\n    return s": False,
+    "def f(s):\n    s += 1\n    return s": False,
+    "def f(x):\n    s = x[0]\n    s += 1\n    return s": False,
+    "def f(x):\n    s = x.view(-1)\n    s += 1\n    return s": False,
+    "def f(x):\n    s, r = x * 2, []\n    for y in x:\n        s += y\n        r.append(s)\n    return r": False,
+    "def f(x):\n    s = x * 2\n    for y in x:\n        p = s\n        s += y\n    return p": False,
+    "def f(x):\n    s = x * 2\n    p = s[0]\n    s += 1\n    return p": False,
+    "def f(x):\n    s = x * 2\n    p = s.view(-1)\n    s += 1\n    return p": False,
+    "def f(x):\n    s = x * 2\n    p = g(s)\n    s += 1\n    return p": False,
+    "def f(x):\n    s = x * 2\n    p = [s]\n    s += 1\n    return p": False,
+    "def f(x):\n    for s in x:\n        s += 1\n    return x": False,
+}
+
+
+@pytest.mark.parametrize(("source", "is_written_out"), IN_PLACE.items())
+def test_a_sum_is_written_out_only_where_the_tensor_has_no_other_name(source, is_written_out):
+    text = ast.unparse(write_sums_out(ast.parse(source).body[0]))
+    assert ("+=" in text or "*=" in text) != is_written_out, text
 
 
 def test_scripts_of_others_are_as_they_were():

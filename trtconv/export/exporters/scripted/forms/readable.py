@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 from weakref import WeakKeyDictionary
 
+from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
 
@@ -45,7 +46,7 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
 
 
 def _readable(function: ast.FunctionDef, never_given: bool) -> ast.FunctionDef:
-    written: ast.FunctionDef = _WrittenOut().visit(function)
+    written: ast.FunctionDef = write_sums_out(_WrittenOut().visit(function))
     states = _optional_states(written)
     for argument in states:
         if never_given or argument.annotation is None:
@@ -82,6 +83,14 @@ class _WrittenOut(ast.NodeTransformer):
         element = ast.copy_location(ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target)
         result = ast.copy_location(ast.BinOp(element, node.op, node.value), node)
         return ast.copy_location(ast.Assign([node.target], result), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        """`not t % 4` of whole numbers: a script has `not` of booleans alone."""
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not) or not isinstance(node.operand, ast.BinOp):
+            return node
+        zero = ast.copy_location(ast.Constant(0), node)
+        return ast.copy_location(ast.Compare(node.operand, [ast.Eq()], [zero]), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
