@@ -44,6 +44,8 @@ def _leaves_alone(node: ast.AST, name: str) -> bool:
             return value is None or not _gives(value, name)
         case ast.Call(func=ast.Attribute(attr="append" | "insert" | "extend" | "setdefault"), args=arguments):
             return not any(_gives(a, name) for a in arguments)
+        case ast.Tuple(ctx=ast.Store()) | ast.List(ctx=ast.Store()):
+            return True
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
             return not any(_gives(e, name) for e in elements)
         case ast.Dict(values=values):
