@@ -9,7 +9,8 @@ from pathlib import Path
 import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
-from trtconv.core.model.file import external_files, load_model
+from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.file import external_files, load_model, load_structure
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.text.listing import list_first
 from trtconv.export.exporters.attempt import Attempt, ExportTask
@@ -40,7 +41,8 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
         return job, attempt
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
     samples, notes = _of_graph(job, attempt.candidate.model, sizes, before)
-    if attempt.way.scripts:
+    # Scripts of the user's own have loops, too.
+    if attempt.way.scripts or _has_loops(attempt.candidate.model):
         samples += samples_as_fed(job, before + len(samples))
     candidate = replace(attempt.candidate, notes=(*attempt.candidate.notes, *notes))
     attempt = replace(attempt, candidate=candidate)
@@ -50,6 +52,10 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
     verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
     comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
     return job, replace(attempt, verdict=replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory))
+
+
+def _has_loops(path: Path) -> bool:
+    return any(node.op_type == "Loop" for node in walk_nodes(load_structure(path).graph.node))
 
 
 def _of_graph(

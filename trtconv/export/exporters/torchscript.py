@@ -15,6 +15,7 @@ from trtconv.export.exporters.scripted.decisions import inexact_decisions
 from trtconv.export.exporters.scripted.halves import require_no_decimals_beside_halves
 from trtconv.export.exporters.scripted.likeness import require_own_writes
 from trtconv.export.exporters.scripted.tables import mixes_floats
+from trtconv.export.exporters.scripted.truncation import inline_cuts
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.scripted_module import outermost_scripts
@@ -83,6 +84,8 @@ def _recorded(trace: Trace) -> Any:
     scripts = list(outermost_scripts(trace.flat))
     if not scripts:
         return trace.flat
+    for script in scripts:
+        inline_cuts(script)
     for graph in _graphs(scripts):
         require_own_writes(graph, trace.base)
     require_no_decimals_beside_halves(_graphs(scripts), trace.flat, trace.inputs)

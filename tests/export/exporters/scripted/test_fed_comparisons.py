@@ -55,6 +55,18 @@ def test_int_cuts_a_number_of_the_loop(write_module, export, load, compared, fed
     assert expected[0] > 0 or "==" not in compared
 
 
+def test_int_cuts_a_number_in_a_script_of_the_users_own(write_module, export, load):
+    import torch
+
+    compared, fed = CUT["half of a counter"]
+    make = "\n\ndef make():\n    return torch.jit.script(Net())\n"
+    path = write_module(NET.format(before="pass", compared=compared) + make)
+    result = export(f"{path}:make", ["x:float32[N,T]"], SPACE, exporter="torchscript")
+    x = np.array([[fed(t) for t in range(24)]], np.float32)
+    np.testing.assert_array_equal(OnnxRuntimeRunner(result.model)({"x": x})["output"], [24.0])
+    assert float(load(path).make()(torch.from_numpy(x))) == 24
+
+
 def test_each_element_is_on_its_boundary_under_it_and_over_it():
     base = {"x": np.zeros((2, 3), np.float32), "n": np.zeros(2, np.int64), "y": np.zeros(1, np.float32)}
     compared = [

@@ -14,7 +14,6 @@ from trtconv.export.exporters.scripted.boolean_choices import write_boolean_choi
 from trtconv.export.exporters.scripted.parts import with_scripts
 from trtconv.export.exporters.scripted.sequences import stack_sequences
 from trtconv.export.exporters.scripted.tables import TableLengths, mixes_floats, write_tables
-from trtconv.export.exporters.scripted.truncation import cut_fractions
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.runner import to_array
@@ -32,7 +31,6 @@ def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCand
     for script in outermost_scripts(scripted.flat):
         if not mixes_floats(script.graph, script, trace.specs):
             write_tables(script.graph, script, lengths)
-        cut_fractions(script.graph)
     return export_torchscript(scripted, output, opset, partial(_amend, trace))
 
 

@@ -8,12 +8,24 @@ from typing import Any
 LONG = 4
 
 
+def inline_cuts(script: Any) -> None:
+    """Write each `int` of a fraction in what a script runs, in place; the script computes as before."""
+    import torch
+
+    if hasattr(script, "inlined_graph") and _cuts(script.inlined_graph):
+        torch._C._jit_pass_inline(script.graph)
+        cut_fractions(script.graph)
+
+
+def _cuts(graph: Any) -> list[Any]:
+    nodes = graph.findAllNodes("aten::Int")
+    return [n for n in nodes if next(iter(n.inputs())).type().kind() in ("FloatType", "NumberType")]
+
+
 def cut_fractions(graph: Any) -> None:
     """Write each `int` of a fraction as a cast of a tensor without dims, in place."""
-    for node in graph.findAllNodes("aten::Int"):
+    for node in _cuts(graph):
         fraction = next(iter(node.inputs()))
-        if fraction.type().kind() not in ("FloatType", "NumberType"):
-            continue
         long, no, nothing = (graph.insertConstant(v) for v in (LONG, False, None))
         for constant in (long, no, nothing):
             constant.node().moveBefore(node)
