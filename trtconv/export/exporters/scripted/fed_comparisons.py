@@ -153,9 +153,11 @@ def _at(value: Array, target: Array, shift: int, bounds: tuple[float, float]) ->
             chosen = np.choose(side + 1, (under, np.round(target), over))
             low, high = float(np.iinfo(value.dtype).min), float(np.iinfo(value.dtype).max)
         else:
-            # A number that the type has not is rounded, in the file perhaps once more: only its sides are certain.
-            exact = target.astype(value.dtype).astype(np.float64) == target
-            step = AWAY * float(np.finfo(value.dtype).eps) * np.maximum(np.abs(target), 1e-3)
+            # A number that the type has not is rounded, in the file perhaps once more: only its sides are certain. So it
+            # is for FP64, in which a file does not compute its numbers; a note tells those.
+            kind = np.float32 if value.dtype == np.float64 else value.dtype
+            exact = target.astype(kind).astype(np.float64) == target
+            step = AWAY * float(np.finfo(kind).eps) * np.maximum(np.abs(target), 1e-3)
             chosen = target + np.where(exact, side, np.where(side == 0, 1, side)) * step
             low, high = float(np.finfo(value.dtype).min), float(np.finfo(value.dtype).max)
         good = np.isfinite(target) & (chosen >= max(low, bounds[0])) & (chosen <= min(high, bounds[1]))
