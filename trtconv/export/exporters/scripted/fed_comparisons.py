@@ -153,8 +153,8 @@ def _at(value: Array, target: Array, shift: int, bounds: tuple[float, float]) ->
             chosen = np.choose(side + 1, (under, np.round(target), over))
             low, high = float(np.iinfo(value.dtype).min), float(np.iinfo(value.dtype).max)
         else:
-            # A number that the type has not is rounded, in the file perhaps once more: only its sides are certain. So it
-            # is for FP64, in which a file does not compute its numbers; a note tells those.
+            # A number that the type has not is rounded, in the file perhaps once more: only its sides are certain. So
+            # it is of FP64, in which a file does not compute its numbers; a note tells those.
             kind = np.float32 if value.dtype == np.float64 else value.dtype
             exact = target.astype(kind).astype(np.float64) == target
             step = AWAY * float(np.finfo(kind).eps) * np.maximum(np.abs(target), 1e-3)
