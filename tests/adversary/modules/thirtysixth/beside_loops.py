@@ -53,14 +53,14 @@ def A3703HalfByCounter(self, x):
         v = x[:, i]
         out.append(torch.where(v >= 0.1 * i, v * (0.1 * i), v + i))
     return torch.stack(out, 1)
-@forward("x:float32[N,T]", dims=ROWS, kinds=FEW, feeds=(halves(1, 24), normal(2, 9), _x([0.1] * 9, np.float32)))
+@forward("x:float32[N,T]", dims=ROWS, kinds=FEW, feeds=(halves(1, 24), normal(2, 9), _x([0.1] * 9, np.float32)), refused="the path through the module depends on the size")
 def A3704HalfInside(self, x):
     s = torch.zeros_like(x[:, 0]).half()
     for v in x.unbind(1):
         s = s * 0.7 + v.half()
         s = s.clamp(-20.1, 20.1)
     return s, s.float() == 20.1
-@forward("x:float32[N,T]", dims=ROWS, kinds=FEW, feeds=(halves(1, 24), normal(2, 9), _x([0.1] * 9, np.float32)))
+@forward("x:float32[N,T]", dims=ROWS, kinds=FEW, feeds=(halves(1, 24), normal(2, 9), _x([0.1] * 9, np.float32)), refused="the path through the module depends on the size")
 def A3705BrainInside(self, x):
     s = torch.zeros_like(x[:, 0]).bfloat16()
     for v in x.unbind(1):
@@ -133,7 +133,7 @@ def A3714SetReset(self, x, y):
         out.append(s)
     z = torch.stack(out, 1)
     return z, z.sum(1), (z[:, 1:] & ~z[:, :-1]).sum(1)
-@forward("x:float32[N,T,2]", dims=ROWS, kinds=FINITE, feeds=(normal(1, 24, 2), normal(1, 1, 2)))
+@forward("x:float32[N,T,2]", dims=ROWS, kinds=FINITE, feeds=(normal(1, 24, 2), normal(1, 1, 2)), refused="the path through the module depends on the size")
 def A3715ComplexPole(self, x):
     z = torch.view_as_complex(x.contiguous())
     s, out = torch.zeros_like(z[:, 0]), []
@@ -141,7 +141,7 @@ def A3715ComplexPole(self, x):
         s = s * (0.5 + 0.5j) + v
         out.append(torch.view_as_real(s))
     return torch.stack(out, 1)
-@forward("x:float32[N,T]", dims=ROWS, kinds=FEW, feeds=(_x([1e8] + [1.0] * 23, np.float32), normal(1, 24), _x([0.1] * 24, np.float32)))
+@forward("x:float32[N,T]", dims=ROWS, kinds=FEW, feeds=(_x([1e8] + [1.0] * 23, np.float32), normal(1, 24), _x([0.1] * 24, np.float32)), refused="does not compute what the module computes")
 def A3716DoubleSum(self, x):
     s, out = torch.zeros(x.shape[0], dtype=torch.float64), []
     for v in x.unbind(1):
@@ -239,30 +239,26 @@ class A3726WideSharesOfHalfAttention(_Half):
 @forward("x:float16[N,T]=-60:60", dims=ROWS, kinds=("normal",), feeds=(_x([0.3, 0.1, 0.7, 10], np.float16),))
 def A3727WideMeanOfHalves(self, x):
     return x.mean(-1, dtype=torch.float32)
-@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=(_x([10000.1, 10000.2, 10000.3], np.float32), lambda: {"x": (np.random.RandomState(0).randn(1, 24) + 1000).astype(np.float32)}))
-def A3728VarianceInDouble(self, x):
-    m = x.mean(-1, dtype=torch.float64)
-    return ((x * x).mean(-1, dtype=torch.float64) - m * m).float()
 THIRD = (_x([0.3, 0.1, 0.7, 10, 20, 30, 70, 1000], np.float32), _x([0.3], np.float32), lambda: {"x": np.arange(24, dtype=np.float32)[None] / 10})
-@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=THIRD)
+@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=THIRD, refused="the path through the module depends on the size")
 def A3729HalvesAboveADecimal(self, x):
     n = torch.zeros_like(x[:, 0])
     for v in x.unbind(1):
         n = n + (v.half() > 0.3)
     return n
-@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=THIRD)
+@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=THIRD, refused="the path through the module depends on the size")
 def A3730HalvesThatEqualADecimal(self, x):
     n = torch.zeros_like(x[:, 0])
     for v in x.unbind(1):
         n = n + (v.to(torch.float16) == 0.1)
     return n
-@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=THIRD)
+@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=THIRD, refused="the path through the module depends on the size")
 def A3731BrainFloatsAboveADecimal(self, x):
     n = torch.zeros_like(x[:, 0])
     for v in x.unbind(1):
         n = n + (v.to(torch.bfloat16) > 0.3)
     return n
-@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=THIRD)
+@forward("x:float32[N,T]", dims=ROWS, kinds=("normal",), feeds=THIRD, refused="the path through the module depends on the size")
 def A3732HalvesAtTheirStep(self, x):
     n = torch.zeros_like(x[:, 0])
     for i in range(x.shape[1]):

@@ -161,7 +161,7 @@ class A3684ExpertsWithCapacity(nn.Module):
         y = torch.einsum("necd,edf->necf", torch.einsum("ntec,ntd->necd", dispatch, x), self.w)
         out, aux = torch.einsum("ntec,necf,nt->ntf", dispatch, y, best), (hot.float().mean(1) * p.mean(1)).sum(-1) * 3
         return torch.where(keep[..., None], out, x), place, aux, keep.sum(1)
-@forward("x:float32[N,T,4]", "y:float32[N,S,4]", dims=TWO, kinds=FEW)
+@forward("x:float32[N,T,4]", "y:float32[N,S,4]", dims=TWO, kinds=FEW, refused="the path through the module depends on the size")
 def A3685MonotonicSearch(self, x, y):
     """Glow-TTS's alignment: a table by columns with a mask of what cannot be reached, and a walk back."""
     v, n, t, s = -(x[:, :, None] - y[:, None]).square().sum(-1), x.shape[0], x.shape[1], y.shape[1]
@@ -253,7 +253,7 @@ def A3691LateInteraction(self, x, y):
     eye = torch.eye(n, dtype=torch.bool)
     hard, loss, rank = sim.masked_fill(eye, -math.inf).amax(1), F.cross_entropy(sim, torch.arange(n), reduction="none", label_smoothing=0.1), (sim > sim.diagonal()[:, None]).sum(1)
     return sim, torch.where(hard.isinf(), torch.zeros_like(hard), hard), loss, rank, 1 / (rank + 1)
-@forward("x:float32[N,T,4]", dims=ROWS, kinds=FINITE, feeds=(normal(1, 1, 4), normal(1, 4, 4), normal(2, 5, 4), normal(1, 24, 4)))
+@forward("x:float32[N,T,4]", dims=ROWS, kinds=FINITE, feeds=(normal(1, 1, 4), normal(1, 4, 4), normal(2, 5, 4), normal(1, 24, 4)), refused="the exported model differs from the module")
 def A3692BlockSparse(self, x):
     """BigBird and Longformer: blocks of four with both neighbours and a global token, by rolled blocks."""
     n, t = x.shape[:2]
@@ -325,7 +325,7 @@ def A3698Advantages(self, x, y):
         g = x[:, t] + 0.99 * nxt[:, t] - y[:, t] + 0.99 * 0.95 * g
         adv[:, t] = g
     return adv, adv + y, (x - y).exp().clamp(0.8, 1.2) * adv, adv.mean(1) / x.shape[1] ** 0.5
-@forward("x:float32[N,T,4]", dims=ROWS, kinds=FEW, feeds=(normal(1, 1, 4), halves(1, 2, 4), halves(2, 24, 4), halves(1, 23, 4)))
+@forward("x:float32[N,T,4]", dims=ROWS, kinds=FEW, feeds=(normal(1, 1, 4), halves(1, 2, 4), halves(2, 24, 4), halves(1, 23, 4)), refused="the path through the module depends on the size")
 def A3699MergedTokens(self, x):
     """ToMe: even and odd tokens, the most alike pairs are merged, as many as a share of the length."""
     t = x.shape[1]

@@ -1,7 +1,7 @@
-"""Half-precision tensors that a script makes and compares with numbers.
+"""Half-precision tensors that a script makes beside numbers.
 
-torch compares a half with 0.3 as a half holds it, 0.30004883. torch.onnx has no type for what a script casts, widens it
-and compares with 0.3 in FP32. Halves that come into a script as such are compared right.
+torch compares a half with 0.3 as a half holds it, 0.30004883, and multiplies it by 0.3 in FP32. torch.onnx has no type
+for what a script casts, and does the reverse of both. Halves that come into a script as such are compared right.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import UnsupportedError
-from trtconv.export.symbolic.arithmetic.half_precision import COMPARISONS, as_half
+from trtconv.export.symbolic.arithmetic.half_precision import COMPARISONS, PRODUCTS, QUOTIENTS, as_half
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,15 +22,15 @@ HALF_TYPES = (5, 15)
 
 def require_no_decimals_beside_halves(graphs: Iterable[Any], module: nn.Module, inputs: Sequence[Any]) -> None:
     """Raise UnsupportedError where a module with these scripts casts to half precision in one of them, and compares
-    with a number that a half has not.
+    with a number that a half has not, or multiplies by it.
     """
     if not any(map(_casts_to_half, graphs)):
         return
     number = _compared_number(module, inputs)
     if number is not None:
         raise UnsupportedError(
-            f"a script casts to half precision and compares with {number:g}, which a half rounds, a file not",
-            hint="cast before the loop, or compare in float32",
+            f"a script casts to half precision and computes with {number:g}, which a file would round otherwise",
+            hint="cast before the loop, or compute in float32",
         )
 
 
@@ -49,7 +49,7 @@ def _casts_to_half(graph: Any) -> bool:
 
 
 def _compared_number(module: nn.Module, inputs: Sequence[Any]) -> float | None:
-    """A number that a half is compared with in a run, and does not hold; None where there is none."""
+    """A number beside a half in a run that it does not hold; None where there is none."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -57,7 +57,7 @@ def _compared_number(module: nn.Module, inputs: Sequence[Any]) -> float | None:
 
     class Comparing(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func.overloadpacket.__name__.rstrip("_") in COMPARISONS:
+            if func.overloadpacket.__name__.rstrip("_") in COMPARISONS | PRODUCTS | QUOTIENTS:
                 numbers.extend(_inexact(args))
             return func(*args, **(kwargs or {}))
 
