@@ -139,6 +139,11 @@ def lay_over(model: TensorSpec, override: TensorSpec | None) -> TensorSpec:
     return TensorSpec(model.name, model.dtype, override.dims, override.value_range or model.value_range)
 
 
+def value_ranges(specs: Iterable[TensorSpec]) -> dict[str, tuple[float, float]]:
+    """The value ranges of the inputs that have one, by name."""
+    return {spec.name: spec.value_range for spec in specs if spec.value_range is not None}
+
+
 def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
     """Raise InvalidRequestError when a named dim has no range, or a range names a dim that no input has."""
     specs = tuple(specs)

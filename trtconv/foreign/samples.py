@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.model.file import external_files, load_model, signature
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.core.tensors import TensorSpec
+from trtconv.core.tensors import TensorSpec, value_ranges
 from trtconv.foreign.interface import fixed_value, read_interface
 from trtconv.foreign.original import FileOriginal
 from trtconv.foreign.proposal import require_complete, require_shared_sizes
@@ -96,7 +96,7 @@ def _at_boundaries(file: FilePoints, samples: Samples) -> Samples:
     if external_files(model) or model.ByteSize() > MOST_BYTES:
         return samples
     first = samples.items[0]
-    bounds = {s.name: s.value_range for s in file.inputs if s.value_range is not None}
+    bounds = value_ranges(file.inputs)
 
     def open_part(part: onnx.ModelProto) -> OnnxRuntimeRunner:
         return OnnxRuntimeRunner(part.SerializeToString())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.model.bodies import walk_nodes
-from trtconv.core.model.file import external_files, load_model, load_structure
+from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
+from trtconv.core.tensors import value_ranges
 from trtconv.core.text.listing import list_first
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.exporters.scripted.fed_comparisons import samples_as_fed
@@ -40,9 +40,12 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
     if job.request.source.sample is not None:
         return job, attempt
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
-    samples, notes = _of_graph(job, attempt.candidate.model, sizes, before)
+    path = attempt.candidate.model
+    model = load_model(path)
+    small = not external_files(model) and path.stat().st_size <= MOST_BYTES
+    samples, notes = _of_graph(job, model, sizes, before) if small else ([], ())
     # Scripts of the user's own have loops, too.
-    if attempt.way.scripts or _has_loops(attempt.candidate.model):
+    if attempt.way.scripts or any(node.op_type == "Loop" for node in walk_nodes(model.graph.node)):
         samples += samples_as_fed(job, before + len(samples))
     candidate = replace(attempt.candidate, notes=(*attempt.candidate.notes, *notes))
     attempt = replace(attempt, candidate=candidate)
@@ -54,19 +57,12 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
     return job, replace(attempt, verdict=replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory))
 
 
-def _has_loops(path: Path) -> bool:
-    return any(node.op_type == "Loop" for node in walk_nodes(load_structure(path).graph.node))
-
-
 def _of_graph(
-    job: ExportTask, path: Path, sizes: Sequence[Mapping[str, int]], before: int
+    job: ExportTask, model: onnx.ModelProto, sizes: Sequence[Mapping[str, int]], before: int
 ) -> tuple[list[ReferenceSample], tuple[str, ...]]:
     """Samples at the boundaries of the decisions in the file's graph, and a note on those that were not reached."""
-    model = load_model(path)
-    if external_files(model) or path.stat().st_size > MOST_BYTES:
-        return [], ()
     first = job.samples.items[0]
-    bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}
+    bounds = value_ranges(job.request.inputs)
     probes = probe_comparisons(model, first.inputs, open_graph, bounds)
     if not probes.feeds and not probes.decisions:
         return [], ()

@@ -11,11 +11,11 @@ from unittest import mock
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.recorded.bits import SINCE, NewerOpsetError
 from trtconv.export.exporters.recorded.operators import recorded_forms
+from trtconv.export.exporters.scripted.casts import write_casts
 from trtconv.export.exporters.scripted.decisions import inexact_decisions
 from trtconv.export.exporters.scripted.halves import require_no_decimals_beside_halves
 from trtconv.export.exporters.scripted.likeness import require_own_writes
 from trtconv.export.exporters.scripted.tables import mixes_floats
-from trtconv.export.exporters.scripted.truncation import inline_cuts
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.module.scripted_module import outermost_scripts
@@ -85,7 +85,7 @@ def _recorded(trace: Trace) -> Any:
     if not scripts:
         return trace.flat
     for script in scripts:
-        inline_cuts(script)
+        write_casts(script)
     for graph in _graphs(scripts):
         require_own_writes(graph, trace.base)
     require_no_decimals_beside_halves(_graphs(scripts), trace.flat, trace.inputs)

@@ -17,7 +17,7 @@ from trtconv.core.model.file import external_files
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.fixed_rows import FixedRows
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.core.tensors import TensorSpec
+from trtconv.core.tensors import TensorSpec, value_ranges
 from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.original import FormedRun
 from trtconv.proof.original import Run as Runner
@@ -182,7 +182,7 @@ def _probes(
         if p.values in WHOLE_KINDS
     ]
     fed = [(p, sample_inputs(specs, p)) for p in points]
-    bounds = {s.name: s.value_range for s in specs if s.value_range is not None}
+    bounds = value_ranges(specs)
     boundaries = probe_boundaries(model, sample_inputs(specs, at), lambda part: open_model(part)[0], bounds)
     named = (replace(at, label=f"boundary-{i + 1}", values=BOUNDARY) for i in range(len(boundaries.feeds)))
     return [*fed, *zip(named, boundaries.feeds, strict=True)]

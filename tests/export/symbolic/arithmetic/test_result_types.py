@@ -75,7 +75,8 @@ def test_a_type_that_the_input_has_adds_nothing(write_module, export, load):
     assert not [n for n in model.graph.node if n.op_type == "Cast"]
 
 
-def test_in_a_scripted_loop_too(write_module, export, load):
+@pytest.mark.parametrize("factory", ["Net", "make"], ids=["of ours", "of the user's"])
+def test_in_a_script_with_a_loop_too(write_module, export, load, factory):
     path = write_module("""
 class Net(nn.Module):
     def forward(self, x):
@@ -84,8 +85,12 @@ class Net(nn.Module):
             h = x[:, t].half() * 16
             out.append(F.softmax(h, -1, dtype=torch.float32).log())
         return torch.stack(out, 1)
+
+
+def make():
+    return torch.jit.script(Net())
 """)
-    result = export(f"{path}:Net", ["x:float32[N,T,4]"], SPACE)
+    result = export(f"{path}:{factory}", ["x:float32[N,T,4]"], SPACE)
     x = torch.randn(2, 7, 4, generator=torch.Generator().manual_seed(3)).clamp(-1, 1)
     y = OnnxRuntimeRunner(result.model, rounded=True)({"x": x.numpy()})["output"]
     np.testing.assert_allclose(y, load(path).Net()(x).numpy(), rtol=1e-5, atol=1e-5)

@@ -37,16 +37,19 @@ def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCand
 def _amend(trace: Trace, path: Path) -> None:
     """Rewrite the file, whose lists of what `x[:, t : t + 1]` gives are taken for lists of rows where they are."""
     written = path.read_bytes()
-    stack_sequences(path)
-    write_boolean_choices(path)
+    _rewrite(path)
     if not any(n.op_type == "ConcatFromSequence" for n in walk_nodes(load_model(path).graph.node)):
         return
     of_any = path.read_bytes()
     path.write_bytes(written)
-    stack_sequences(path, of_rows=True)
-    write_boolean_choices(path)
+    _rewrite(path, of_rows=True)
     if not _runs(path, trace):
         path.write_bytes(of_any)
+
+
+def _rewrite(path: Path, *, of_rows: bool = False) -> None:
+    stack_sequences(path, of_rows=of_rows)
+    write_boolean_choices(path)
 
 
 def _runs(path: Path, trace: Trace) -> bool:

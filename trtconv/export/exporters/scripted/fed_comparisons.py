@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
+from trtconv.core.tensors import value_ranges
 from trtconv.export.symbolic.arithmetic.half_precision import COMPARISONS
-from trtconv.proof.points import BOUNDARY
-from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.probes.boundaries import Boundaries
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
     from trtconv.export.exporters.attempt import ExportTask
+    from trtconv.proof.reference import ReferenceSample
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,7 +30,7 @@ COPIES = frozenset(("clone", "_to_copy", "contiguous", "lift_fresh"))
 MOST_SETS, MOST_COMPARED = 2, 1 << 20
 # Beside a boundary means so many roundings of the input's type away.
 AWAY = 256
-# Random sizes at which the module is watched: the first and the largest.
+# On it, under it, over it.
 SIDES = (0, -1, 1)
 
 
@@ -43,21 +44,20 @@ class Compared:
 
 
 def samples_as_fed(job: ExportTask, before: int) -> list[ReferenceSample]:
-    """What the module gives on the boundaries of its comparisons, at points numbered after so many before them."""
+    """What the module gives on the boundaries of its comparisons, at points numbered after so many before them.
+
+    It is watched at the first sizes and the largest.
+    """
     random = [s for s in job.samples.items if s.point.values == "random"]
     largest = max(random, key=lambda s: sum(v.nbytes for v in s.inputs.values()))
-    bounds = {s.name: s.value_range for s in job.request.inputs if s.value_range is not None}
+    bounds = value_ranges(job.request.inputs)
     samples: list[ReferenceSample] = []
-    for sample in dict.fromkeys((job.samples.items[0].point, largest.point)):
-        base = next(s for s in job.samples.items if s.point == sample)
-        try:
+    for base in {s.point: s for s in (job.samples.items[0], largest)}.values():
+        with suppress(TrtconvError):
             compared = compared_as_fed(job, base.inputs)
-        except TrtconvError:
-            continue
-        for feed, pinned in boundary_feeds(base.inputs, compared, bounds):
-            point = replace(sample, label=f"boundary-{before + len(samples) + 1}", values=BOUNDARY)
-            with suppress(TrtconvError):
-                samples.append(ReferenceSample(point, feed, job.runner(feed), pinned=pinned))
+            feeds = list(boundary_feeds(base.inputs, compared, bounds))
+            probes = Boundaries(tuple(f for f, _ in feeds), len(compared), (), tuple(p for _, p in feeds))
+            samples += probes.samples(job.runner, base.point, before + len(samples))
     return samples
 
 

@@ -24,10 +24,12 @@ VIEWS = frozenset((
     "atleast_3d", "broadcast_to", "data", "__getitem__",
 ))  # fmt: skip
 PARTS = ("aten::select", "aten::slice")
-NEW = frozenset(f"aten::{name}" for name in (
+# What makes a tensor of its own.
+CREATING = frozenset((
     "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones",
     "new_full", "new_empty", "clone",
 ))  # fmt: skip
+NEW = frozenset(f"aten::{name}" for name in CREATING)
 # A list is reversed in Python, and a tensor flipped in its script.
 REORDERS = frozenset(("flip",))
 # How a script writes an operator of Python's.
@@ -184,7 +186,7 @@ def _operators(module: nn.Module, positional: Sequence[Any], keywords: Mapping[s
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = func.overloadpacket.__name__
             # A script leaves out a tensor of zeros that nothing reads.
-            if name not in VIEWS | REORDERS and f"aten::{name}" not in NEW:
+            if name not in VIEWS | REORDERS | CREATING:
                 # `y[:, t] += x` is written out.
                 counts.update(SAME.get(name, (name.removesuffix("_"),)))
             return func(*args, **(kwargs or {}))

@@ -141,7 +141,6 @@ def _scripted(part: nn.Module, *, states_given: bool) -> nn.Module:
     # With what it calls, so that a number or a row is followed from where it is computed to where it is read.
     torch._C._jit_pass_inline(script.graph)
     _select_rows(script.graph)
-    _convert_first(script.graph)
     return script
 
 
@@ -187,23 +186,6 @@ def _select_rows(graph: Any) -> None:
             use.output().replaceAllUsesWith(row.output())
             use.destroy()
         node.destroy()
-
-
-def _convert_first(graph: Any) -> None:
-    """`softmax(x, dtype=...)` of x in that type, which torch.onnx would cast behind it (see `converted_first`)."""
-    for kind in ("aten::softmax", "aten::log_softmax"):
-        for node in graph.findAllNodes(kind):
-            tensor, _, dtype = node.inputs()
-            if dtype.type().kind() == "NoneType":
-                continue
-            no, nothing = graph.insertConstant(False), graph.insertConstant(None)
-            for constant in (no, nothing):
-                constant.node().moveBefore(node)
-            wide = graph.create("aten::to", [tensor, dtype, no, no, nothing], 1)
-            wide.insertBefore(node)
-            wide.output().setType(tensor.type())
-            node.replaceInput(0, wide.output())
-            node.replaceInput(2, nothing)
 
 
 def replaced(module: nn.Module, change: Change) -> nn.Module:

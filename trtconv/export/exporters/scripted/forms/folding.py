@@ -52,7 +52,7 @@ def common(first: Facts, second: Facts) -> Facts:
     return {n: v if second[n] == v else Unknown.ANYTHING for n, v in first.items() if n in second}
 
 
-def constant_of(node: ast.expr | None) -> Known:
+def constant_of(node: ast.expr) -> Known:
     """What a literal is; that it is no None otherwise."""
     if isinstance(node, ast.Constant) and (is_constant(node.value) or type(node.value) is int):
         return node.value

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import ast
 
-# What makes a tensor of its own; so do operators.
-NEW = frozenset((
-    "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones",
-    "new_full", "new_empty", "clone", "rand", "randn", "eye", "sum", "mean",
-))  # fmt: skip
+from trtconv.export.exporters.scripted.likeness import CREATING
+
+# Beside operators.
+NEW = CREATING | {"rand", "randn", "eye", "sum", "mean"}
 
 
 def write_sums_out(function: ast.FunctionDef) -> ast.FunctionDef:

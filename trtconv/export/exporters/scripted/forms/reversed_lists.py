@@ -104,10 +104,10 @@ def _is_name(node: ast.AST | None, name: str) -> bool:
 
 
 def _stacked(node: ast.AST) -> ast.expr | None:
-    """The list that `torch.stack` puts together, along a literal axis."""
+    """The list that `torch.stack` puts together."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="stack"), args=[rows, *_]):
-            return rows if _axis(node) is not None else None
+            return rows
     return None
 
 
