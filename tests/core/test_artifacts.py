@@ -133,6 +133,12 @@ def test_an_output_in_an_impossible_place_is_a_usage_error(tmp_path):
         write_bytes(tmp_path, b"")
 
 
+@pytest.mark.parametrize("name", [".onnx", "out/.trt.onnx", ".engine"])
+def test_a_suffix_without_a_name_is_no_artifact(name):
+    with pytest.raises(InvalidRequestError, match="suffix without a name"):
+        beside(Path(name), ".json")
+
+
 def test_a_missing_file_names_the_ones_that_are_there(tmp_path):
     (tmp_path / "net.onnx").write_bytes(b"")
     with pytest.raises(InvalidRequestError, match="there is no ONNX model") as caught:

@@ -201,13 +201,17 @@ def read_json(path: Path, what: str = "file") -> dict[str, Any]:
     return data
 
 
+# Of an artifact, the longest first.
+_TAILS = (".trt.onnx", ".onnx", ".engine", ".plan")
+
+
 def beside(path: Path, suffix: str) -> Path:
     """The companion of an artifact: `beside(out/model.trt.onnx, '.rewrites.json')` is `out/model.rewrites.json`.
 
-    Raises InvalidRequestError for `.` and `/`, which name a folder.
+    Raises InvalidRequestError for `.` and `/`, which name a folder, and for a bare `.onnx`.
     """
     name = _file_name(path)
-    for tail in (".trt.onnx", ".onnx", ".engine", ".plan"):
+    for tail in _TAILS:
         if name.endswith(tail):
             name = name[: -len(tail)]
             break
@@ -222,4 +226,6 @@ def manifest_path(path: Path) -> Path:
 def _file_name(path: Path) -> str:
     if not path.name:
         raise InvalidRequestError(f"'{path}' is a directory", hint="name the file inside it")
+    if path.name in _TAILS:
+        raise InvalidRequestError(f"'{path}' is a suffix without a name", hint=f"write one before it: model{path.name}")
     return path.name

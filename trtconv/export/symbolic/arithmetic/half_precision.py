@@ -37,7 +37,13 @@ COMPARISONS = frozenset((
     "threshold",
     *(f"__{name}__" for name in ("gt", "ge", "lt", "le", "eq", "ne")),
 ))  # fmt: skip
-BESIDE_NUMBERS = PRODUCTS | QUOTIENTS | frozenset(IN_PLACE) | REVERSED_QUOTIENTS | SUMS | COMPARISONS
+# Beside a tensor of whole numbers, halves are what both are: 2049 is 2048 then, and 257 in bfloat16 256. torch's own
+# definitions of these (`_prims_common.elementwise_dtypes`), which exporters write, take both to FP32 instead.
+OF_TWO_TENSORS = frozenset((
+    "maximum", "minimum", "fmax", "fmin", "fmod", "remainder", "__mod__", "atan2", "arctan2", "hypot", "pow", "__pow__",
+    "isclose", "copysign", "logaddexp", "logaddexp2", "xlogy", "special_xlogy", "nextafter", "heaviside",
+))  # fmt: skip
+BESIDE_NUMBERS = OF_TWO_TENSORS | PRODUCTS | QUOTIENTS | frozenset(IN_PLACE) | REVERSED_QUOTIENTS | SUMS | COMPARISONS
 
 
 def computed_in_float32(name: str, args: Sequence[Any], named: Mapping[str, Any], call: Callable[..., Any]) -> Any:
@@ -70,11 +76,16 @@ def with_numbers_of_torch(name: str, args: Sequence[Any], named: Mapping[str, An
 
     if name not in BESIDE_NUMBERS:
         return NotImplemented
-    tensors = [a for a in args if isinstance(a, torch.Tensor) and a.dim()]
-    halves = {t.dtype for t in tensors}
-    if len(halves) != 1 or not halves <= {torch.float16, torch.bfloat16} or "out" in named:
+    dtype = half_of(args)
+    if dtype is None or "out" in named:
         return NotImplemented
-    dtype = halves.pop()
+    wholes = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor) and a.dim() and is_whole(a.dtype)]
+    if wholes and name in IN_PLACE:
+        return NotImplemented
+    if name in OF_TWO_TENSORS and not wholes:
+        return NotImplemented
+    if wholes:
+        return call(name, [a.to(dtype) if i in wholes else a for i, a in enumerate(args)], named)
     if name in COMPARISONS:
         rounded, options = [as_half(a, dtype) for a in args], {k: as_half(v, dtype) for k, v in named.items()}
         pairs = zip((*args, *named.values()), (*rounded, *options.values()), strict=True)
@@ -95,6 +106,21 @@ def with_numbers_of_torch(name: str, args: Sequence[Any], named: Mapping[str, An
     if name not in PRODUCTS and not is_quotient:
         return NotImplemented
     return call(name, [_wide(a) for a in args], {k: _wide(v) for k, v in named.items()}).to(dtype)
+
+
+def half_of(args: Sequence[Any]) -> Any:
+    """The type of the halves among tensors of one number or more, where no other decimals are; None else."""
+    import torch
+
+    types = {a.dtype for a in args if isinstance(a, torch.Tensor) and a.dim() and not is_whole(a.dtype)}
+    return types.pop() if len(types) == 1 and types <= {torch.float16, torch.bfloat16} else None
+
+
+def is_whole(dtype: Any) -> bool:
+    """True for a type of whole numbers."""
+    import torch
+
+    return not dtype.is_floating_point and not dtype.is_complex and dtype is not torch.bool
 
 
 def _wide(value: Any) -> Any:
@@ -119,7 +145,9 @@ def as_half(number: Any, dtype: Any) -> Any:
     import torch
 
     if isinstance(number, torch.Tensor):
-        return number.to(dtype) if not number.dim() and number.dtype in (torch.float32, torch.float64) else number
+        return number if number.dim() or number.dtype in (dtype, torch.bool) else number.to(dtype)
+    if isinstance(number, (torch.SymInt, torch.SymFloat)):
+        return torch.full((), number, dtype=dtype)
     if isinstance(number, (int, float)) and not _is_exact(number, dtype):
         return _rounded(number, dtype)
     return number

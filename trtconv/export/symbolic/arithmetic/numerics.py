@@ -170,13 +170,23 @@ def atan2(func: Any, y: Any, x: Any) -> Any:
     """
     import torch
 
-    if not isinstance(y, torch.Tensor) or not isinstance(x, torch.Tensor) or not y.dtype.is_floating_point:
+    if not isinstance(y, torch.Tensor) or not isinstance(x, torch.Tensor):
         return NotImplemented
-    half_turn = torch.where(torch.logical_or(y < 0, torch.reciprocal(y) < 0), -math.pi, math.pi)
+    dtype = torch.result_type(y, x)
+    if not dtype.is_floating_point:
+        return NotImplemented
+    # Halves are computed in FP32 and rounded once; whole numbers beside them are rounded to halves first.
+    wide = torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+    y, x = (value.to(dtype).to(wide) for value in (y, x))
+    half_turn = torch.where(
+        torch.logical_or(y < 0, torch.reciprocal(y) < 0),
+        torch.tensor(-math.pi, dtype=wide),
+        torch.tensor(math.pi, dtype=wide),
+    )
     slope = torch.atan(y / x)
     whole = torch.where(x < 0, slope + half_turn, torch.where(x == 0, half_turn * 0.5, slope))
     at_zero = torch.where(torch.reciprocal(x) < 0, half_turn, y)
-    return torch.where(torch.logical_and(x == 0, y == 0), at_zero, whole)
+    return torch.where(torch.logical_and(x == 0, y == 0), at_zero, whole).to(dtype)
 
 
 def angle(func: Any, x: Any) -> Any:

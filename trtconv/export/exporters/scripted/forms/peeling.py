@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from trtconv.export.exporters.scripted.forms.folding import Facts, Unknown, common, constant_of, folded, is_constant
+from trtconv.export.exporters.scripted.forms.leaving import of_this_loop, without_continue
 from trtconv.export.exporters.scripted.forms.steps import steps_of
 from trtconv.export.exporters.scripted.forms.variables import assigned, read, read_first
 
@@ -131,11 +132,11 @@ class _Peeling:
         return [ast.copy_location(new, loop)]
 
     def _in_two(self, loop: ast.For, facts: Facts, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
-        body = list(_without_continue(loop.body))
+        body = list(without_continue(loop.body))
         names, own = assigned(body), assigned([loop.target])
         constants = {n: facts[n] for n in names & read(body) if is_constant(facts.get(n, Unknown.ANYTHING))}
         undefined = (names & read_first(body)) - self._defined - own
-        left = any(isinstance(n, _LEAVES) for s in body for n in _of_this_loop(s))
+        left = any(isinstance(n, _LEAVES) for s in body for n in of_this_loop(s))
         if left or own & names or not (constants or undefined) or read([loop.iter]) <= _UNROLLED:
             raise _NotPeelableError
         # Where a test for None follows, a loop without a step is meant, too.
@@ -180,25 +181,6 @@ def _require_settled(constants: Facts, undefined: set[str], names: set[str], ent
 
 def _is_none(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
-
-
-def _without_continue(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """`if c: ...; continue` with all that follows as its other side."""
-    for index, statement in enumerate(statements):
-        if isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], ast.Continue):
-            body = statement.body[:-1] or [ast.copy_location(ast.Pass(), statement)]
-            rest = list(_without_continue(statements[index + 1 :]))
-            yield ast.copy_location(ast.If(statement.test, body, rest), statement)
-            return
-        yield statement
-
-
-def _of_this_loop(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement but for those by which a loop in it is left."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not (isinstance(node, (ast.For, ast.While)) and isinstance(child, (ast.Break, ast.Continue))):
-            yield from _of_this_loop(child)
 
 
 def _tests_for_none(statements: Sequence[ast.stmt], names: set[str]) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 from weakref import WeakKeyDictionary
 
+from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
@@ -18,8 +19,9 @@ from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed
 def readable_forms(called_alone: Any = None) -> Iterator[None]:
     """Functions that are scripted during the block are read in forms of the same meaning.
 
-    Loops of which a state is None before the first step are written with that step apart, `reversed(range(n))` counts
-    down, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a row, and a tensor is flipped for a list that is reversed.
+    Lists of states are separate variables, loops of which a state is None before the first step are written with that
+    step apart, `reversed(range(n))` counts down, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a row, and a tensor
+    is flipped for a list that is reversed.
     A parameter that is None by default is a tensor or None; of the function that is `called_alone`, None: TensorRT
     knows no optional tensor.
     """
@@ -33,26 +35,49 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
         if (getattr(function, "__module__", None) or "").split(".")[0] == "torch":
             return parsed
         never_given = getattr(function, "__func__", function) is called_alone
-        tree = ast.Module([_readable(node, never_given) for node in parsed.ast.body], [])
+        owner, namespace = getattr(function, "__self__", None), getattr(function, "__globals__", {})
+        tree = ast.Module([_readable(node, owner, namespace, never_given) for node in parsed.ast.body], [])
         return parsed._replace(ast=tree)
 
     # What is scripted so is no one else's: a class that could not be compiled cannot be tried again, either.
     with (
         mock.patch.object(frontend, "parse_def", parse_readable),
-        mock.patch.object(_recursive, "concrete_type_store", _recursive.ConcreteTypeStore()),
+        mock.patch.object(_recursive, "concrete_type_store", _own_types()),
         mock.patch.object(_state, "_jit_caching_layer", WeakKeyDictionary()),
     ):
         yield
 
 
-def _readable(function: ast.FunctionDef, never_given: bool) -> ast.FunctionDef:
-    written: ast.FunctionDef = write_sums_out(_WrittenOut().visit(function))
+def _readable(
+    function: ast.FunctionDef, owner: Any, namespace: Mapping[str, Any], never_given: bool
+) -> ast.FunctionDef:
+    absent = {a.arg for a in _optional_states(function)} if never_given else set()
+    separated = separate_elements(function, owner, namespace, absent)
+    written: ast.FunctionDef = write_sums_out(_WrittenOut().visit(separated))
     states = _optional_states(written)
     for argument in states:
         if never_given or argument.annotation is None:
             annotation = ast.parse("None" if never_given else "Optional[Tensor]", mode="eval").body
             argument.annotation = ast.fix_missing_locations(ast.copy_location(annotation, argument))
     return peel_loops(flip_reversed_lists(written), {a.arg for a in states if never_given})
+
+
+def _own_types() -> Any:
+    """A store of types for scripts in which no two modules share one: their lists may have other lengths."""
+    from torch.jit import _recursive
+
+    class OwnTypes(_recursive.ConcreteTypeStore):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self._by_module: dict[int, tuple[Any, Any]] = {}
+
+        def get_or_create_concrete_type(self, nn_module: Any) -> Any:
+            if id(nn_module) not in self._by_module:
+                self.type_store.pop(type(nn_module), None)
+                self._by_module[id(nn_module)] = nn_module, super().get_or_create_concrete_type(nn_module)
+            return self._by_module[id(nn_module)][1]
+
+    return OwnTypes()
 
 
 def _optional_states(function: ast.FunctionDef) -> list[ast.arg]:
