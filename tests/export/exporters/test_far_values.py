@@ -16,6 +16,15 @@ def test_what_overflows_in_the_file_alone_is_told(write_module, export):
     assert "values of 1e+20" in note
 
 
+def test_it_is_told_where_an_axis_may_have_one_element(write_module, export):
+    """Of one element a deviation is 0 at any value; both outputs are named."""
+    body = "return x.std(1, correction=0), x.std(1, correction=0) / x.abs().amax(1)"
+    path = write_module(f"{HEAD}        {body}")
+    notes = export(f"{path}:Net", ["x:float32[N,T,5]"], "N=1:2:3 T=1:6:9").notes
+    [note] = [n for n in notes if "in its inputs the file differs" in n]
+    assert "output_0" in note and "output_1" in note
+
+
 BOTH_OR_NEITHER = (
     "return (x * x).sum(1).sqrt()",
     "return x.relu() @ x.mT.sigmoid()",

@@ -192,6 +192,12 @@ def test_fourier_transforms(size, norm):
     plane = torch.fft.rfft2(x)
     back = torch.fft.irfft2(plane, (size, 6), norm=norm)
     close(table["fft_irfft2"](None, plane, (size, 6), norm=norm), back, atol=1e-4, rtol=1e-4)
+    for dim, lengths in ((None, None), (-1, None), ((1, 0), None), (None, (size,)), (None, (4, 6))):
+        options = {"dim": dim, "s": lengths, "norm": norm}
+        close(table["fft_rfftn"](None, x, **options), torch.fft.rfftn(x, **options), atol=1e-4, rtol=1e-4)
+        close(table["fft_irfftn"](None, plane, **options), torch.fft.irfftn(plane, **options), atol=1e-4, rtol=1e-4)
+        close(table["fft_ifftn"](None, plane, **options), torch.fft.ifftn(plane, **options), atol=1e-4, rtol=1e-4)
+        close(table["fft_fftn"](None, x, **options), torch.fft.fftn(x, **options), atol=1e-4, rtol=1e-4)
     assert table["fft_fftshift"](None, x, (1, 2)) is NotImplemented  # nothing dynamic: torch's own
 
 

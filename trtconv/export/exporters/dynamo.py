@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
 from collections import Counter
@@ -88,12 +89,10 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
             try:
                 program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
             except UserError as error:
-                if not fixing:
-                    raise
-                # torch says which size was fixed, and not where.
                 kind = error.error_type or UserErrorType.CONSTRAINT_VIOLATION
-                at = f'  File "{fixing[0][0]}", line {fixing[0][1]}, in forward'
-                raise UserError(kind, f"{error}\n{at}") from None
+                # torch says which size was fixed, and not where.
+                at = f'\n  File "{fixing[0][0]}", line {fixing[0][1]}, in forward' if fixing else ""
+                raise UserError(kind, _with_own_names(f"{error}{at}")) from None
         require_guards(program, trace)
         return program
 
@@ -220,9 +219,23 @@ def dynamic_shapes(trace: Trace) -> Any:
         if trace.dynamic(name):
             # Of a size up to 2 torch.export makes the constant 2, since it takes 0 and 1 for special cases.
             low, high = max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple)
-            unit = Dim(f"{name}_unit" if rng.multiple > 1 else name, min=low, max=high)
+            unit = Dim(f"{name}_unit" if rng.multiple > 1 else _torch_name(name), min=low, max=high)
             dims[name] = rng.multiple * unit if rng.multiple > 1 else unit
     return (tuple({i: dims[d] for i, d in enumerate(s.dims) if d in dims} for s in trace.specs),)
+
+
+# torch reads the names of dims in its own message as formulas of SymPy, in which S, N, E and I are something else.
+_SUFFIX = "_as_dim"
+
+
+def _torch_name(name: str) -> str:
+    import sympy
+
+    return f"{name}{_SUFFIX}" if hasattr(sympy, name) else name
+
+
+def _with_own_names(message: str) -> str:
+    return re.sub(rf"\b(\w+?){_SUFFIX}\b", r"\1", message)
 
 
 def to_onnx(

@@ -141,9 +141,12 @@ def _symbolic_math() -> types.SimpleNamespace:
 
     def by_tensor(plain: Any, of_tensor: Any) -> Any:
         # torch.export knows no logarithm of a size; as a tensor of no dims it multiplies like a number.
-        def apply(value: Any, *rest: Any) -> Any:
-            if rest or not _stays(value):
-                return plain(value, *rest)
+        def apply(value: Any, *base: Any) -> Any:
+            if not _stays(value) or any(map(_stays, base)):
+                return plain(value, *base)
+            if base:
+                # `math.log(n, 2)` is the quotient of two logarithms.
+                return apply(value) / math.log(*base)
             if isinstance(value, torch.Tensor):
                 return of_tensor(value.to(torch.float32))
             return of_tensor(torch.full((), torch.sym_float(value), dtype=torch.float32))

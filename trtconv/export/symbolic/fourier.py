@@ -184,6 +184,18 @@ def irfft2(func: Any, x: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = No
     return irfft(None, x, None if s is None else s[-1], dim[-1], norm)
 
 
+def over_axes(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """The handler of fftn, ifftn, rfftn or irfftn from that over two axes: over all, or the last of which `s` says."""
+
+    def handle(func: Any, x: Any, s: Any = None, dim: Any = None, norm: Any = None) -> Any:
+        if dim is None:
+            dim = range(-(x.dim() if s is None else len(s)), 0)
+        axes = (dim,) if isinstance(dim, int) else tuple(dim)
+        return handler(func, x, s, axes, norm)
+
+    return handle
+
+
 def shift(inverse: bool) -> Callable[..., Any]:
     """The handler of fftshift and ifftshift."""
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from trtconv.export.symbolic.arithmetic.losses import cross_entropy
+from trtconv.export.symbolic.arithmetic.losses import binary_cross_entropy_with_logits, cross_entropy
 
 LOGITS = torch.randn(5, 7, 3, generator=torch.Generator().manual_seed(0))
 CLASSES = torch.tensor([[0, 3, 6], [3, 3, 3], [1, 2, 4], [5, 5, 0], [6, 3, 1]])
@@ -49,3 +49,25 @@ class Loss(nn.Module):
     )
     result = export("net.py:Loss", ["x:float32[N,T,4]", "y:int64[N,T]=0:3"], "N=1:2:3 T=3:5:9")
     assert result.exporter == "dynamo"
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("weight", [None, WEIGHT[:3]])
+@pytest.mark.parametrize("pos_weight", [None, WEIGHT[3:6]])
+def test_binary_cross_entropy_at_any_logit(pos_weight, weight, reduction):
+    logits = torch.cat([LOGITS.reshape(-1, 3), torch.tensor([[1e5, -1e5, 0.0], [-200.0, 200.0, -0.0], [3e38, -3e38, 1.0]])])
+    target = (logits > 0.5).float()
+    target[::4] = 0.3
+    options = {"weight": weight, "reduction": reduction, "pos_weight": pos_weight}
+    expected = F.binary_cross_entropy_with_logits(logits, target, **options)
+    loss = binary_cross_entropy_with_logits(F.binary_cross_entropy_with_logits, logits, target, **options)
+    torch.testing.assert_close(loss, expected)
+
+
+def test_a_file_has_binary_cross_entropy_at_large_logits(write_module, export):
+    """torch.onnx takes the logarithm of a sigmoid: an infinity from -104 on, and NaN where 0 times it is added."""
+    path = write_module(
+        "class Net(nn.Module):\n    def forward(self, x):\n        y = (x > 0.5).float()\n"
+        "        return F.binary_cross_entropy_with_logits(x, y, reduction='none')\n"
+    )
+    assert export(f"{path}:Net", ["x:float32[N,5]"], "N=1:2:4").report.passed

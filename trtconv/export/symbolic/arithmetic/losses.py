@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trtconv.export.symbolic.arithmetic.numerics import logsigmoid
+
 
 def cross_entropy(
     func: Any,
@@ -50,3 +52,29 @@ def cross_entropy(
             counted = counted * weight[torch.where(ignored, torch.zeros_like(target), target)]
         smooth = smooth.sum() / counted.sum()
     return (1.0 - label_smoothing) * plain + smooth * (label_smoothing / classes)
+
+
+def binary_cross_entropy_with_logits(
+    func: Any,
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:
+    """(1 - y) x - w log sigmoid(x) with w = 1 + (pos_weight - 1) y, of tensors of one shape.
+
+    The exporters take the logarithm of a sigmoid, which is log 0 from -104 on, and write the 0 of the other side as
+    0 times infinity. ATen, Loss.cpp, `binary_cross_entropy_with_logits`.
+    """
+    if size_average is not None or reduce is not None or reduction not in ("none", "mean", "sum"):
+        return NotImplemented
+    likely = logsigmoid(func, input)
+    if pos_weight is not None:
+        likely = likely * ((pos_weight - 1) * target + 1)
+    loss = (1 - target) * input - likely
+    if weight is not None:
+        loss = loss * weight
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()

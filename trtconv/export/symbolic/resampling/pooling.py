@@ -65,11 +65,20 @@ def average_pool(rank: int) -> Handler:
         count_include_pad: bool = True,
         divisor_override: Any = None,
     ) -> Any:
+        import torch.nn.functional as F
+
         pool = read_pool(rank, kernel_size, stride, padding)
         moving = [i for i in range(rank) if pool.symbolic(i)]
         if divisor_override is not None:
-            if ceil_mode or moving:
+            if moving:
                 return NotImplemented
+            if ceil_mode:
+                # Windows that start behind the input are left out, which none does where a stride and a pad are no
+                # longer than the kernel.
+                if any(s + p > k for s, p, k in zip(pool.stride, pool.padding, pool.kernel, strict=True)):
+                    return NotImplemented
+                pads = [(p, p + s - 1) for s, p in zip(pool.stride, pool.padding, strict=True)]
+                x, padding = F.pad(x, [n for before_and_after in pads[::-1] for n in before_and_after]), 0
             pooled = func(x, kernel_size, stride, padding, False, True)
             return pooled * (math.prod(pool.kernel) / divisor_override)
         if not moving or ceil_mode:
