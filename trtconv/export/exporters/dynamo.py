@@ -229,7 +229,7 @@ _SUFFIX = "_as_dim"
 
 
 def _torch_name(name: str) -> str:
-    import sympy
+    import sympy  # type: ignore[import-untyped]
 
     return f"{name}{_SUFFIX}" if hasattr(sympy, name) else name
 

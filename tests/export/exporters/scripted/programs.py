@@ -33,9 +33,10 @@ def statement(generator: Random, depth: int) -> list[str]:
         case 3:
             return [f"{one} = [{number(generator)}, {number(generator)}]"]
         case 4:
-            return [f"{one} = {generator.choice([other, f'{other}[::-1]', f'list({other})', f'[v + 1 for v in {other}]'])}"]
+            forms = [other, f"{other}[::-1]", f"list({other})", f"[v + 1 for v in {other}]"]
+            return [f"{one} = {generator.choice(forms)}"]
         case 5:
-            return [f"{one}.{generator.choice(['append', 'append', 'insert'])}({number(generator)})".replace("insert(", "insert(0, ")]
+            return [f"{one}.{generator.choice(['append(', 'append(', 'insert(0, '])}{number(generator)})"]
         case 6:
             return [f"s = {one}.pop()", f"{one}.append(s + 1)"] if generator.random() < 0.7 else [f"{one}.reverse()"]
         case 7:
@@ -50,7 +51,8 @@ def statement(generator: Random, depth: int) -> list[str]:
             return [f"for i, v in enumerate({one}[:2]):", *_in(generator, depth, f"s = s * 2 + v + {other}[i]")]
         case 12:
             return ["for row in x:", *_in(generator, depth, f"s = s + row + {one}[0]")]
-    return [f"if {number(generator)} > 3:", *_in(generator, depth, "n = n + 1"), "else:", *_in(generator, depth, "n = n + 2")]
+    sides = [_in(generator, depth, f"n = n + {k}") for k in (1, 2)]
+    return [f"if {number(generator)} > 3:", *sides[0], "else:", *sides[1]]
 
 
 def _in(generator: Random, depth: int, first: str) -> list[str]:

@@ -55,7 +55,8 @@ class Loss(nn.Module):
 @pytest.mark.parametrize("weight", [None, WEIGHT[:3]])
 @pytest.mark.parametrize("pos_weight", [None, WEIGHT[3:6]])
 def test_binary_cross_entropy_at_any_logit(pos_weight, weight, reduction):
-    logits = torch.cat([LOGITS.reshape(-1, 3), torch.tensor([[1e5, -1e5, 0.0], [-200.0, 200.0, -0.0], [3e38, -3e38, 1.0]])])
+    far = torch.tensor([[1e5, -1e5, 0.0], [-200.0, 200.0, -0.0], [3e38, -3e38, 1.0]])
+    logits = torch.cat([LOGITS.reshape(-1, 3), far])
     target = (logits > 0.5).float()
     target[::4] = 0.3
     options = {"weight": weight, "reduction": reduction, "pos_weight": pos_weight}

@@ -76,8 +76,9 @@ def test_whole_numbers_are_rounded_to_halves_first(write_module, export, load):
     """2049 is 2048 in half precision: torch promotes both, its definitions of the operators take both to FP32."""
     net = (
         "class Net(nn.Module):\n    def forward(self, x, n):\n        k = n[:, None]\n"
-        "        return (x >= k, k == x, x.lt(n.max()), torch.where(x != k.int(), x, -x), x >= x.shape[1], x > x.shape[1] * 0.3,"
-        " torch.maximum(x, k), torch.fmod(k, x.abs() + 1), torch.atan2(x, k), x * k, k - x, x / (k + 1))\n"
+        "        return (x >= k, k == x, x.lt(n.max()), torch.where(x != k.int(), x, -x),"
+        " x >= x.shape[1], x > x.shape[1] * 0.3, torch.maximum(x, k), torch.fmod(k, x.abs() + 1), torch.atan2(x, k),"
+        " x * k, k - x, x / (k + 1))\n"
     )
     path = write_module(net)
     result = export(f"{path}:Net", ["x:float16[N,T]", "n:int64[N]=0:4000"], "N=1:2:3 T=2:9:2100")

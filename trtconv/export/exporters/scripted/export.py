@@ -35,10 +35,12 @@ def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCand
 
 
 def _amend(trace: Trace, path: Path) -> None:
-    """Rewrite the file, whose lists of what `x[:, t : t + 1]` gives are taken for lists of rows where they are."""
+    """Rewrite the file. Lists of what `x[:, t : t + 1]` gives are taken for lists of rows where they are, and lists of
+    which elements are read for lists of one shape.
+    """
     written = path.read_bytes()
     _rewrite(path)
-    if not any(n.op_type == "ConcatFromSequence" for n in walk_nodes(load_model(path).graph.node)):
+    if not any(n.op_type in ("ConcatFromSequence", "SequenceAt") for n in walk_nodes(load_model(path).graph.node)):
         return
     of_any = path.read_bytes()
     path.write_bytes(written)

@@ -21,6 +21,7 @@ from trtconv.core.model.bodies import (
     walk_nodes,
 )
 from trtconv.core.model.file import load_model
+from trtconv.export.exporters.scripted.elements_read import read_elements, reads_elements
 
 if TYPE_CHECKING:
     import onnx
@@ -50,7 +51,8 @@ def stack_sequences(path: Path, *, of_rows: bool = False) -> None:
     """Rewrite a file in place: lists as scan outputs, counts of steps in whole numbers, weights under their names.
 
     A list stays where its elements may differ in shape, their rank is not known, or its Loop is inside of another.
-    `of_rows` says that what `cat` joins are single rows; the file raises where they are not.
+    `of_rows` says that what `cat` joins are single rows, and that lists of which elements are read have elements of one
+    shape; the file raises where they are not.
     """
     import onnx
 
@@ -61,17 +63,20 @@ def stack_sequences(path: Path, *, of_rows: bool = False) -> None:
         weight.name = _own_name(weight.name)
     for graph in graphs_of(model.graph):
         _count_in_whole_numbers(graph)
+        _name_outputs_apart(graph)
     while True:
         before = model.SerializeToString()
         filled = next(_filled_lists(model.graph, of_rows), None)
         if filled is None:
             break
+        name = filled.loop.output[filled.index]
         stacked = _become_scan_output(filled)
         rank = _rank_of(model, stacked)
         if rank is None:
             model = onnx.ModelProto.FromString(before)
             break
         _join(model.graph, filled, stacked, rank)
+        read_elements(model.graph, name, filled, stacked)
     replace_nodes(model.graph, leading_to(model.graph.node, [o.name for o in model.graph.output]))
     onnx.save(model, str(path))
 
@@ -93,7 +98,8 @@ def _filled_lists(graph: onnx.GraphProto, of_rows: bool) -> Iterator[FilledList]
             insert = _only_insert(body, index)
             joins = tuple(n for n in graph.node if loop.output[index] in values_read(n))
             own = [n for n in graph.node if state in values_read(n)] == [loop]
-            if insert is not None and own and joins and all(_stacks(n, body, insert, of_rows) for n in joins):
+            name = loop.output[index]
+            if insert is not None and own and joins and all(_stacks(n, name, body, insert, of_rows) for n in joins):
                 yield FilledList(loop, index, start, insert, joins)
 
 
@@ -107,10 +113,15 @@ def _only_insert(body: onnx.GraphProto, index: int) -> onnx.NodeProto | None:
     return None if behind or len([i for i in readers[0].input if i]) != 2 else readers[0]
 
 
-def _stacks(join: onnx.NodeProto, body: onnx.GraphProto, insert: onnx.NodeProto, of_rows: bool) -> bool:
-    """True where elements become rows of an axis of their own: by `stack`, or by `cat` of elements of one row."""
+def _stacks(
+    join: onnx.NodeProto, list_name: str, body: onnx.GraphProto, insert: onnx.NodeProto, of_rows: bool
+) -> bool:
+    """True where elements become rows of an axis of their own: by `stack`, or by `cat` of elements of one row.
+
+    So they may where they are read one by one.
+    """
     if join.op_type != "ConcatFromSequence":
-        return False
+        return of_rows and reads_elements(join, list_name)
     if of_rows:
         return True
     return bool(_attribute(join, "new_axis")) or _unsqueezed(body, insert.input[1]) == _attribute(join, "axis")
@@ -174,7 +185,7 @@ def _join(graph: onnx.GraphProto, filled: FilledList, stacked: str, rank: int) -
 
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
-        if node not in filled.joins:
+        if node not in filled.joins or node.op_type != "ConcatFromSequence":
             nodes.append(node)
             continue
         new, name = bool(_attribute(node, "new_axis")), node.output[0]
@@ -198,6 +209,19 @@ def _join(graph: onnx.GraphProto, filled: FilledList, stacked: str, rank: int) -
         nodes.append(onnx.helper.make_node("Transpose", [whole], [name], node.name, perm=order))
         nodes[-1].doc_string = node.doc_string
     replace_nodes(graph, [n for n in nodes if n != filled.start])
+
+
+def _name_outputs_apart(graph: onnx.GraphProto) -> None:
+    """A name for each output of a body, where two variables are one value: ONNX Runtime takes the second for another."""
+    import onnx
+
+    names: set[str] = set()
+    for output in graph.output:
+        if output.name in names:
+            name = f"{output.name}_again_{len(names)}"
+            graph.node.append(onnx.helper.make_node("Identity", [output.name], [name], name))
+            output.name = name
+        names.add(output.name)
 
 
 def _count_in_whole_numbers(graph: onnx.GraphProto) -> None:

@@ -40,6 +40,16 @@ PEELED = {
                 best = x[t]
             return best, count
     """,
+    "by what is computed from the number of the step": """
+        def f(x):
+            h, out = None, []
+            for t in range(len(x)):
+                if t % 2 == 1 or t // 2 > 1:
+                    out.append(h * 2)
+                    continue
+                h = x[t] if h is None else h + x[t]
+            return out, h
+    """,
     "a flag": """
         def f(x):
             first, out = True, []

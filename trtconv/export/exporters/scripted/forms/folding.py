@@ -40,6 +40,13 @@ _COMPARED: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_COMPUTED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
 
 
 def is_constant(value: Known) -> bool:
@@ -119,6 +126,11 @@ class _Folding(ast.NodeTransformer):
     def _known(self, node: ast.expr) -> Known:
         if isinstance(node, ast.Name):
             return self._facts.get(node.id, Unknown.ANYTHING)
+        if isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED:
+            left, right = self._known(node.left), self._known(node.right)
+            if type(left) is int and type(right) is int and (right or isinstance(node.op, (ast.Add, ast.Sub, ast.Mult))):
+                return _COMPUTED[type(node.op)](left, right)
+            return Unknown.ANYTHING
         return constant_of(node) if isinstance(node, ast.Constant) else Unknown.ANYTHING
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:

@@ -117,6 +117,19 @@ class _WrittenOut(ast.NodeTransformer):
         zero = ast.copy_location(ast.Constant(0), node)
         return ast.copy_location(ast.Compare(node.operand, [ast.Eq()], [zero]), node)
 
+    def visit_For(self, node: ast.For) -> ast.AST:
+        """`for row in reversed(rows)` by numbers that count down."""
+        self.generic_visit(node)
+        match node.iter:
+            case ast.Call(func=ast.Name(id="reversed"), args=[ast.Name() as rows], keywords=[]):
+                step, down = f"{rows.id}_from_the_end", ast.UnaryOp(ast.USub(), ast.Constant(1))
+                last = ast.BinOp(ast.Call(ast.Name("len", ast.Load()), [rows], []), ast.Sub(), ast.Constant(1))
+                count = ast.Call(ast.Name("range", ast.Load()), [last, down, down], [])
+                row = ast.Assign([node.target], ast.Subscript(rows, ast.Name(step, ast.Load()), ast.Load()))
+                new = ast.For(ast.Name(step, ast.Store()), count, [row, *node.body], node.orelse)
+                return ast.fix_missing_locations(ast.copy_location(new, node))
+        return node
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         match node:
