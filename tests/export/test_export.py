@@ -145,6 +145,7 @@ def test_a_branch_on_one_size_becomes_an_if(export, write_module):
     assert any("one graph for H up to 30 and one above" in n for n in result.notes)
 
 
+@pytest.mark.slow
 def test_a_branch_that_one_size_alone_takes_is_seen(export, write_module):
     write_module(SIZED.format("== 37"))
     request = ("net.py:make", ["x:float32[N,3,H,W]"], "N=1:2:3 H=16:24:60 W=16:24:40")

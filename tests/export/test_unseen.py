@@ -184,7 +184,7 @@ def test_a_branch_by_value_that_no_point_takes_is_noted(tmp_path):
     [
         ("OneArea", [(20, 20), (16, 25), (19, 20), (40, 11)]),
         ("NearlySquare", [(20, 20), (20, 21), (33, 32), (20, 22), (11, 40)]),
-        ("SmallAsItIs", [(30, 30), (29, 31), (30, 31), (41, 41), (10, 11)]),
+        pytest.param("SmallAsItIs", [(30, 30), (29, 31), (30, 31), (41, 41), (10, 11)], marks=pytest.mark.slow),
         ("TransposedIfSquare", [(20, 20), (20, 21), (41, 41), (11, 11), (10, 11), (41, 40)]),
     ],
 )

@@ -107,8 +107,8 @@ IDS = ("x:int64[N,T]=0:900", "N=1:2:3 T=1:5:9")
         ("x = x * (0 if 4e7 < x.max().item() < 5e7 else 1)", FLOATS),
         ("x = x * (3 if x[0, 0, 0].item() == 1.5 else 1)", FLOATS),
         ("x = x * {-2: 5.0, 3: 2.0}.get(round(float(x.mean())), 1.0)", FLOATS),
-        ("x = x * (2 if (x == 777).to_sparse()._nnz() else 1)", IDS),
-        ("x = x * (2 if len(torch.where(x == 777)[0]) else 1)", IDS),
+        pytest.param("x = x * (2 if (x == 777).to_sparse()._nnz() else 1)", IDS, marks=pytest.mark.slow),
+        pytest.param("x = x * (2 if len(torch.where(x == 777)[0]) else 1)", IDS, marks=pytest.mark.slow),
         ("x = x * (2 if torch.repeat_interleave(x.flatten()).numel() == 777 else 1)", IDS),
     ],
 )
@@ -179,7 +179,7 @@ def test_an_error_that_the_module_catches_decides(write_module):
         "torch.normal(0.0, torch.where(x == 777, -1.0, 1.0))",
     ],
 )
-@pytest.mark.parametrize("caught", ["try", "suppress"])
+@pytest.mark.parametrize("caught", ["try", pytest.param("suppress", marks=pytest.mark.slow)])
 def test_an_error_that_rare_values_raise_is_seen_and_tried(write_module, export, call, caught):
     lines = (
         ("try:", f"    {call}", "except (RuntimeError, IndexError):", "    return x.float() * 2", "return x.float()")

@@ -52,6 +52,7 @@ def test_the_path_of_a_run_is_exported_where_a_packages_own_is_another(
     assert any(n.startswith("dynamo with the path of a plain run: equal") for n in result.notes)
 
 
+@pytest.mark.slow
 def test_what_the_user_wrote_for_exporters_serves_where_a_run_cannot_be_traced(export, write_module):
     write_module("""
 class Net(nn.Module):

@@ -75,6 +75,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_a_ramp_that_is_cut_is_compared_at_all_lengths(export, write_module):
     write_module(CUT)
     with pytest.raises(AccuracyError, match="differs from the module") as error:

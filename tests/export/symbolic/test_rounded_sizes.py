@@ -96,7 +96,11 @@ class Net(nn.Module):
 """
 
 
-@pytest.mark.parametrize(("step", "operators"), [("%32", {"Pad", "Conv"}), ("", None)], ids=["multiples", "any"])
+@pytest.mark.parametrize(
+    ("step", "operators"),
+    [("%32", {"Pad", "Conv"}), pytest.param("", None, marks=pytest.mark.slow)],
+    ids=["multiples", "any"],
+)
 def test_same_padding_of_multiples_is_constant(step, operators, export, write_module, tmp_path):
     """As TensorFlow's networks are padded in timm; TensorRT-RTX refuses paddings that are computed in floats."""
     write_module(SAME)
@@ -106,6 +110,7 @@ def test_same_padding_of_multiples_is_constant(step, operators, export, write_mo
     assert operators is None or {n.op_type for n in nodes} == operators
 
 
+@pytest.mark.slow
 def test_torch_asks_less_of_windows():
     def conditions():
         asked = []
@@ -166,6 +171,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_windows_that_are_shifted_at_some_sizes_are_exported_for_all(export, write_module):
     write_module(SHIFTED)
     result = export("net.py:Net", ["x:float32[N,3,H,W]"], "N=1:2:3 H=64:96:160%32 W=64:128:160%32", exporter="dynamo")

@@ -265,6 +265,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_complex_numbers_that_move_about(export, write_module):
     write_module(ROPE)
     result = export("net.py:Net", ["x:float32[N,4,T]"], "N=1:2:3 T=9:15:24")

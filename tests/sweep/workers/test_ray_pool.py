@@ -18,6 +18,7 @@ NEEDS_RAY = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="
 
 
 @NEEDS_RAY
+@pytest.mark.slow
 def test_a_sweep_in_a_ray_of_our_own(bench, capsys):
     """A fault is tried again; Ray is gone afterwards, and SIGTERM is ours again."""
     bench.write(["flaky"], targets=("tensorrt==10",))

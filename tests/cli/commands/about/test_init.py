@@ -103,6 +103,7 @@ def test_dims_are_those_of_the_first_layer(init, name, dims):
     assert (x.name, x.dtype, x.dims) == ("x", "float32", dims)
 
 
+@pytest.mark.slow
 def test_what_never_runs_is_a_placeholder_with_the_line_to_type(init):
     out, config = init("Unclear")
     assert "# TODO: nothing tells the shape of this input" in config.read_text()

@@ -19,8 +19,8 @@ from trtconv.export.exporters.scripted.forms.readable import readable_forms
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
 from trtconv.export.module.source import load_module
 
-STEPS = ["x:float32[N,T,4]"]
-SPACE = "N=1:1:2 T=1:5:9"
+STEPS = ["x:float32[2,T,4]"]
+SPACE = "T=1:5:9"
 NETS = """
 class Deltas(nn.Module):
     def forward(self, x):
