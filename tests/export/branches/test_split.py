@@ -254,3 +254,20 @@ def test_a_condition_on_two_sizes_of_unlike_ranges(write_module, export, name):
     result = export(f"{path}:{name}", ["x:float32[N,T,4]", "y:float32[N,S,4]"], "N=1:2:3 T=1:5:9 S=1:7:12")
     assert any("joined by an If" in note for note in result.notes)
     assert result.sizes.complete
+
+
+SHIFTED = """
+class Net(nn.Module):
+    def forward(self, x):
+        n, h, w = x.shape
+        shift = 0 if min(h, w) <= 4 else 2
+        y = x.roll((-shift, -shift), (1, 2)).view(n, h // 4, 4, w // 4, 4)
+        return y.softmax(2).reshape(n, h, w).roll((shift, shift), (1, 2))
+"""
+
+
+def test_a_part_of_a_side_is_traced_within_the_side(write_module, export):
+    """Of windows of 4, one is a case of its own: sizes with H or W of 4 are cut once more, and have no third part."""
+    result = export(f"{write_module(SHIFTED)}:Net", ["x:float32[1,H,W]"], "H=4:8:12%4 W=4:8:12%4")
+    assert any("where min(W, H) > 4" in note for note in result.notes)
+    assert result.sizes.complete

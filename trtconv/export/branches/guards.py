@@ -94,6 +94,17 @@ class Guard:
 Region = tuple[tuple[Guard, bool], ...]
 
 
+def sizes_within(space: ShapeSpace, region: Region, usual: Mapping[str, int]) -> dict[str, int] | None:
+    """The `usual` sizes where they lie in the region, else others of the space that do; None where none does."""
+    if all(guard.holds(usual) is side for guard, side in region):
+        return dict(usual)
+    name = region[0][0].names[0]
+    inside = list(itertools.islice(Guard(f"{name} < 0", (name,)).failing(space, region), MOST_FAILING))
+    # torch takes 0 and 1 for special cases.
+    chosen = next((s for s in inside if min(s.values()) > 2), next(iter(inside), None))
+    return None if chosen is None else {**usual, **chosen}
+
+
 def unproved_guards(text: str) -> tuple[Guard, ...]:
     """The guards in torch.export's message, sizes by the names of `--dynamic`; empty for another message."""
     names = {m["size"]: m["name"] for m in _NAME.finditer(text)}

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.bodies import bodies_of
-from trtconv.core.model.dim_names import axis_name
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.export.branches.guard_split import GuardCut, NoConditionError, condition_nodes, find_guard
-from trtconv.export.branches.guards import Region
+from trtconv.export.branches.guards import Region, sizes_within
+from trtconv.export.branches.joined_outputs import level_outputs, open_dims
 from trtconv.export.exporters.finish import StaticAxisError
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.proof.points import SamplePoint, sample_inputs
@@ -130,7 +130,13 @@ def export_split(
     parts: list[Trace] = []
     chosen: Cut | GuardCut = cut or condition
     if isinstance(chosen, Cut):
-        parts += [retrace(sizes(space), space) for space in chosen.halves(trace.space)]
+        for space in chosen.halves(trace.space):
+            within = sizes_within(space, trace.region, sizes(space))
+            if within is not None:
+                parts.append(replace(retrace(within, space), region=trace.region))
+        if len(parts) == 1:
+            # All of the region lies on one side of the cut.
+            return export_split(export, retrace, parts[0], sizes, output, opset, depth, turns=turns)
     else:
         space = chosen.other_space(trace.space)
         there = () if chosen.only else ((chosen.guard, False),)
@@ -199,7 +205,7 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
     import onnx
 
     models = [load_model(low, weights=True), load_model(high, weights=True)]
-    _level_outputs(*(m.graph for m in models))
+    level_outputs(*(m.graph for m in models))
     shared: dict[str, onnx.TensorProto] = {}
     bodies: list[onnx.GraphProto] = []
     before: list[onnx.NodeProto] = []
@@ -214,7 +220,7 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
     whole = models[1 if isinstance(cut, Cut) else 0].graph
     graph.input.extend(whole.input)
     _move_axes(graph, trace)
-    graph.output.extend(_open_dims(v) for v in whole.output)
+    graph.output.extend(open_dims(v) for v in whole.output)
     graph.initializer.extend(shared.values())
     graph.node.extend([*before, *_condition(cut, trace, graph)])
     names = [v.name for v in graph.output]
@@ -273,7 +279,7 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.Gr
     outside = {t.name for t in graph.initializer} | {v.name for v in graph.input}
     for value in graph.output:
         out = body.output.add()
-        out.CopyFrom(_open_dims(value))
+        out.CopyFrom(open_dims(value))
         out.name = own.get(value.name, value.name)
         if out.name in outside:
             # A branch gives what a node of its own makes.
@@ -305,30 +311,6 @@ def _rename_inside(graph: onnx.GraphProto, outer: dict[str, str], side: str) -> 
             _rename_inside(inside, own, side)
     for value in graph.output:
         value.name = own.get(value.name, value.name)
-
-
-def _level_outputs(low: onnx.GraphProto, high: onnx.GraphProto) -> None:
-    """Give both sides' outputs one size where they say another: that of a side which holds a single size is its own."""
-    for one, other in zip(low.output, high.output, strict=True):
-        pairs = zip(one.type.tensor_type.shape.dim, other.type.tensor_type.shape.dim, strict=False)
-        for index, sides in enumerate(pairs):
-            if sides[0] == sides[1]:
-                continue
-            named = next((d.dim_param for d in sides if d.dim_param), axis_name(one.name, index))
-            for dim in sides:
-                dim.dim_param = named
-
-
-def _open_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-    """The type with expressions of one side's dims left out, since the other side may have others."""
-    import onnx
-
-    copy = onnx.ValueInfoProto()
-    copy.CopyFrom(value)
-    for index, dim in enumerate(copy.type.tensor_type.shape.dim):
-        if dim.dim_param and not dim.dim_param.isidentifier():
-            dim.dim_param = axis_name(value.name, index)
-    return copy
 
 
 def _condition(cut: Cut | GuardCut, trace: Trace, graph: onnx.GraphProto) -> list[onnx.NodeProto]:

@@ -212,7 +212,7 @@ def _join(graph: onnx.GraphProto, filled: FilledList, stacked: str, rank: int) -
 
 
 def _name_outputs_apart(graph: onnx.GraphProto) -> None:
-    """A name for each output of a body, where two variables are one value: ONNX Runtime takes the second for another."""
+    """A name for each output of a body, where two variables are one value; ONNX Runtime mixes them up."""
     import onnx
 
     names: set[str] = set()

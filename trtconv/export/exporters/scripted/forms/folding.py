@@ -128,9 +128,10 @@ class _Folding(ast.NodeTransformer):
             return self._facts.get(node.id, Unknown.ANYTHING)
         if isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED:
             left, right = self._known(node.left), self._known(node.right)
-            if type(left) is int and type(right) is int and (right or isinstance(node.op, (ast.Add, ast.Sub, ast.Mult))):
-                return _COMPUTED[type(node.op)](left, right)
-            return Unknown.ANYTHING
+            divides = isinstance(node.op, (ast.FloorDiv, ast.Mod))
+            if type(left) is not int or type(right) is not int or (divides and not right):
+                return Unknown.ANYTHING
+            return _COMPUTED[type(node.op)](left, right)
         return constant_of(node) if isinstance(node, ast.Constant) else Unknown.ANYTHING
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
