@@ -11,11 +11,12 @@ OLD = {"target": "tensorrt==8.6", "present": ("Reshape", "Transpose")}
 IMAGE = "float[N,3,16,24] x"
 CASES = [
     Case("7 by 7, PVTv2", "y = Conv<strides=[4,4], pads=[3,3,3,3]>(x, w, b)", IMAGE, constants=constants((5, 3, 7, 7), (5,)), **OLD),
-    Case("7 by 7, PoolFormer", "y = Conv<strides=[4,4], pads=[2,2,2,2]>(x, w)", IMAGE, constants=constants((5, 3, 7, 7)), **OLD),
-    Case("pads that are not even", "y = Conv<strides=[4,4], pads=[0,5,1,0], kernel_shape=[5,8]>(x, w)", IMAGE, constants=constants((2, 3, 5, 8)), **OLD),
+    Case("pads that are not even", "y = Conv<strides=[4,4], pads=[0,3,1,0], kernel_shape=[5,5]>(x, w)", IMAGE, constants=constants((2, 3, 5, 5)), **OLD),
+    Case("without a bias", "y = Conv<strides=[4,4], pads=[1,1,1,1]>(x, w)", IMAGE, constants=constants((5, 3, 6, 6)), **OLD),
 ]  # fmt: skip
 MISS = {"target": "tensorrt==8.6"}
 NEAR_MISSES = [
+    Case("7 by 7, PoolFormer", "y = Conv<strides=[4,4], pads=[2,2,2,2]>(x, w)", IMAGE, constants=constants((5, 3, 7, 7)), skip="three blocks", **MISS),
     Case("patches", "y = Conv<strides=[4,4]>(x, w)", IMAGE, constants=constants((5, 3, 4, 4)), **MISS),
     Case("other strides", "y = Conv<strides=[2,2], pads=[3,3,3,3]>(x, w)", IMAGE, constants=constants((5, 3, 7, 7)), **MISS),
     Case("many channels", "y = Conv<strides=[4,4], pads=[3,3,3,3]>(x, w)", "float[N,8,16,24] x", constants=constants((5, 8, 7, 7)), **MISS),

@@ -17,8 +17,8 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensor
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.rows_as_image import SWAPPED, depthwise_on_rows
 
-SWAPPED = [0, 2, 1]
 LARGEST_WEIGHTS = 1 << 24
 UNARY = frozenset({"Erf", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 BINARY = frozenset({"Add", "Div", "Mul", "Sub"})
@@ -45,10 +45,10 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if last_weight is None:
         return NOT_THIS
     between, source = _between(graph, node.inputs[0])
-    behind = _image(graph, source)
-    if behind is None:
+    image = depthwise_on_rows(graph, source)
+    if image is None:
         return NOT_THIS
-    conv, nodes, wide = behind
+    conv, nodes, wide = image.conv, image.nodes, image.rows
     add, bias = graph.maker(wide, "Add"), ""
     if add is not None:
         bias = next((i for i in add.inputs if graph.is_constant(i)), "")
@@ -67,10 +67,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if any(n.output in graph.outputs or any(u.name not in inner for u in graph.uses(n.output)) for n in matched):
         return Skip("what lies between the products is used elsewhere too")
     chain = Chain(first.inputs[0], weight, bias, conv, source, between, node, last_weight, (*matched, node))
-    sizes = (graph.dims(conv.output) or (None,) * 4)[2:]
-    return Found(
-        chain.nodes, partial(_build, graph=graph, chain=chain, height=int(sizes[0] or 0), width=int(sizes[1] or 0))
-    )
+    return Found(chain.nodes, partial(_build, graph=graph, chain=chain, height=image.height, width=image.width))
 
 
 def _matrix(graph: Graph, product: Node) -> Array | None:
@@ -105,27 +102,6 @@ def _between(graph: Graph, name: str) -> tuple[tuple[Node, ...], str]:
     if len(sources) != 1:
         return (), ""
     return tuple(sorted(nodes.values(), key=lambda n: n.order)), sources.pop()
-
-
-def _image(graph: Graph, rows: str) -> tuple[Node, tuple[Node, ...], str] | None:
-    """The depthwise convolution whose result is laid out as `rows`, the nodes around it, and the rows before it."""
-    out = graph.maker(rows, "Transpose")
-    flat = graph.maker(out.inputs[0], "Reshape") if out is not None else None
-    conv = graph.maker(flat.inputs[0], "Conv") if flat is not None else None
-    image = graph.maker(conv.inputs[0], "Reshape") if conv is not None else None
-    swap = graph.maker(image.inputs[0], "Transpose") if image is not None else None
-    if out is None or flat is None or conv is None or image is None or swap is None:
-        return None
-    before, after = graph.dims(image.output), graph.dims(conv.output)
-    if before is None or before != after or any(not isinstance(d, int) for d in before[1:]) or len(before) != 4:
-        return None
-    channels, pixels = before[1], int(before[2] or 0) * int(before[3] or 0)
-    # The batch alone may move: with the other sizes as they were, it is what is left.
-    whole = all((graph.dims(v) or ())[1:] == (channels, pixels) for v in (swap.output, flat.output))
-    plain = all(list(n.attr("perm", ())) == SWAPPED for n in (out, swap))
-    if not whole or not plain or conv.attr("group", 1) != channels:
-        return None
-    return conv, (swap, image, conv, flat, out), swap.inputs[0]
 
 
 def _build(g: Replacement, graph: Graph, chain: Chain, height: int, width: int) -> Value:
