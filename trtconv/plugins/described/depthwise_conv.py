@@ -1,4 +1,4 @@
-"""Depthwise convolution of rows of tokens by 3 x 3 kernels, and GELU (in the perceptrons of PVTv2 and Mix Transformers)."""
+"""Depthwise convolution of rows of tokens by 3 x 3 kernels, and GELU (PVTv2 and Mix Transformers have it)."""
 
 from __future__ import annotations
 

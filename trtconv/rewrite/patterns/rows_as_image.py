@@ -22,7 +22,7 @@ class RowsAsImage:
 
 
 def depthwise_on_rows(graph: Graph, result: str) -> RowsAsImage | None:
-    """Transpose(Reshape(Conv(Reshape(Transpose(rows))))), the Conv in as many groups as channels, which keeps all sizes.
+    """Transpose(Reshape(Conv(Reshape(Transpose(rows))))), the Conv one kernel to each channel, which keeps all sizes.
 
     None where a value is made in another way, or where sizes other than the batch's are not known.
     """
