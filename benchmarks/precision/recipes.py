@@ -19,6 +19,8 @@ from onnx import numpy_helper
 
 # Smaller tensors stay in the file.
 LARGE = 4096
+# Of `network_cases.make`, which the rule `scale-into-product` puts into matrices.
+LAYER_SCALE = 0.5
 # Of torch's and of timm's batch norms, with a mean of zero and a variance of one.
 FRESH_NORMS = tuple(float(np.float32(1) / np.sqrt(np.float32(1) + np.float32(eps))) for eps in (1e-5, 1e-3))
 
@@ -92,7 +94,7 @@ def strip_exact(path: Path, weights: Mapping[str, Drawn]) -> int:
         _digest(recipe.values()): recipe
         for drawn in weights.values()
         for transposed in ((False, True) if len(drawn.shape) == 2 else (False,))
-        for scale in ((1.0, *FRESH_NORMS) if len(drawn.shape) == 4 else (1.0,))
+        for scale in ((1.0, *FRESH_NORMS) if len(drawn.shape) == 4 else (1.0, LAYER_SCALE))
         for times in merged[drawn]
         for recipe in (Recipe(drawn, transposed, dtype, scale=scale, merged=times) for dtype in ("float32", "float16"))
     }

@@ -32,6 +32,7 @@ extern int32_t const kOpCount;
 
 extern Op const kAdaptivePool;
 extern Op const kAttention;
+extern Op const kDepthwiseConv;
 extern Op const kDepthwiseConvLayerNorm;
 extern Op const kInstanceNorm;
 extern Op const kL2Norm;

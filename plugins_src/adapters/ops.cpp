@@ -4,6 +4,6 @@
 namespace trtconv
 {
 Op const* const kOps[] = {
-    &kAdaptivePool, &kAttention, &kDepthwiseConvLayerNorm, &kInstanceNorm, &kL2Norm, &kReflectionPad};
+    &kAdaptivePool, &kAttention, &kDepthwiseConv, &kDepthwiseConvLayerNorm, &kInstanceNorm, &kL2Norm, &kReflectionPad};
 int32_t const kOpCount = sizeof(kOps) / sizeof(kOps[0]);
 } // namespace trtconv

@@ -52,6 +52,12 @@ def depthwise(shape: tuple[int, ...], size: int = 7, offset: float = 0.0, **attr
     return Case("TrtconvDepthwiseConvLayerNorm", shapes, {"channels": channels, **attributes}, offset)
 
 
+def convolution(images: int, sizes: tuple[int, int], channels: int, **attributes: Any) -> Case:
+    """Rows of tokens: height and width of each image."""
+    shapes = ((images, sizes[0] * sizes[1], channels), (3, 3, channels), (channels,))
+    return Case("TrtconvDepthwiseConv", shapes, {"channels": channels, "width": sizes[1], **attributes})
+
+
 def attention(
     batch: int, rows: tuple[int, int], heads: int, size: int, bias: tuple[int, ...] = (1, 1, 1, 1), **attributes: Any
 ) -> Case:
@@ -88,6 +94,10 @@ CASES: tuple[Case, ...] = (
     depthwise((1, 4, 11, 6), 5, epsilon=1e-3),
     depthwise((2, 3, 8, 7), 3, 20.0),
     depthwise((0, 4, 4, 8)),
+    convolution(2, (9, 5), 16, gelu="yes"),
+    convolution(1, (3, 8), 6, gelu="yes"),
+    convolution(3, (1, 4), 8),
+    convolution(0, (4, 4), 8, gelu="yes"),
     attention(4, (9, 9), 2, 32, (2, 2, 9, 9), packed=True),
     attention(2, (5, 70), 3, 8, (1, 1, 5, 70)),
     attention(1, (66, 3), 1, 5, (1, 1, 1, 3), scale=1.0),

@@ -60,6 +60,9 @@ def other_shapes(case: Case) -> tuple[tuple[int, ...], ...]:
         (batch, rows, width), (_, keys, others), *_, bias = case.shapes
         more = (*bias[:2], bias[2] + 2 * (bias[2] > 1), bias[3] + (bias[3] > 1))
         return ((batch, rows + 2 * (rows > 1), width), *((batch, keys + (keys > 1), others),) * 2, more)
+    if case.op_type == "TrtconvDepthwiseConv":
+        batch, pixels, channels = case.shapes[0]
+        return ((batch + 1, pixels + case.attributes["width"], channels), *case.shapes[1:])
     dims = shared_dims(case)
     return (tuple(d + (a % 2 + 1) * (a != dims) for a, d in enumerate(case.shapes[0])), *case.shapes[1:])
 
@@ -68,7 +71,8 @@ def shared_dims(case: Case) -> int:
     """The axis whose size other inputs share, or that has to be fixed; -1 for none."""
     if case.op_type == "TrtconvL2Norm":
         return int(case.attributes.get("axis", 1))
-    return {"TrtconvInstanceNorm": 1, "TrtconvDepthwiseConvLayerNorm": 3}.get(case.op_type, -1)
+    axes = {"TrtconvInstanceNorm": 1, "TrtconvDepthwiseConv": 2, "TrtconvDepthwiseConvLayerNorm": 3}
+    return axes.get(case.op_type, -1)
 
 
 def kernel_of(case: Case, dtype: str, *, fixed: bool) -> EmbeddedKernel:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from trtconv.rewrite.engine.rule import Rule
 
 # Say the same in a form that every size and target takes; one node of a plugin in the place of several, when the user
-# asks for it; operators that no target has or one computes wrongly; those that came later than the target; cleanup.
+# asks for it; operators that no target has or one computes wrongly; those that came later than the target; forms
+# that it computes faster; cleanup.
 GROUPS = (
     "canonical",
     "plugin",
@@ -19,6 +20,7 @@ GROUPS = (
     "missing.recurrent",
     "newer.layers",
     "newer.operators",
+    "faster",
     "cleanup",
 )
 

@@ -1,0 +1,1 @@
+"""Forms that a target computes faster."""
