@@ -66,6 +66,22 @@ class Named(Layered):
         return torch.stack(outs, 1), torch.stack(state["c"], 0), state["fast"]
 
 
+class Stepped(Layered):
+    def step(self, y, states):
+        later = []
+        for cell, h in zip(self.grus, states):
+            y = cell(y, h)
+            later.append(y)
+        return y, later
+
+    def forward(self, x):
+        states, outs = [torch.zeros_like(x[:, 0]) for _ in self.grus], []
+        for t in range(x.shape[1]):
+            y, states = self.step(x[:, t], states)
+            outs.append(y)
+        return torch.stack(outs, 1), torch.stack(states)
+
+
 class Window(nn.Module):
     def forward(self, x):
         window, outs = [torch.zeros_like(x[:, 0])] * 3, []
@@ -114,7 +130,7 @@ class ConvLstm(nn.Module):
 """
 STEPS = (["x:float32[N,T,4]"], "N=1:1:2 T=1:5:9", (4,))
 FRAMES = (["x:float32[N,T,2,H,5]"], "N=1:1:2 T=1:2:4 H=3:4:5", (2, 4, 5))
-CASES = {"Absent": STEPS, "Pairs": STEPS, "Named": STEPS, "Window": STEPS, "Viterbi": STEPS, "ConvLstm": FRAMES}
+CASES = {**dict.fromkeys(("Absent", "Pairs", "Named", "Stepped", "Window", "Viterbi"), STEPS), "ConvLstm": FRAMES}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 from weakref import WeakKeyDictionary
 
+from trtconv.export.exporters.scripted.forms.elements.inlining import inline_methods
 from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
@@ -52,7 +53,10 @@ def _readable(
     function: ast.FunctionDef, owner: Any, namespace: Mapping[str, Any], never_given: bool
 ) -> ast.FunctionDef:
     absent = {a.arg for a in _optional_states(function)} if never_given else set()
-    separated = separate_elements(function, owner, namespace, absent)
+    inlined = inline_methods(function, owner)
+    separated = separate_elements(inlined, owner, namespace, absent)
+    if separated is inlined:
+        separated = separate_elements(function, owner, namespace, absent)
     written: ast.FunctionDef = write_sums_out(_WrittenOut().visit(separated))
     states = _optional_states(written)
     for argument in states:

@@ -1,0 +1,185 @@
+"""Methods that are handed lists of states, written out where they are called: `y, states = self.step(x[:, t], states)`.
+
+A list that a method gets may be changed by it, so that its elements are no variables of the caller. In one function
+they can be.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from trtconv.export.exporters.scripted.forms.variables import assigned
+
+# Methods that call methods.
+DEEPEST = 3
+_DISPLAYS = (ast.List, ast.ListComp, ast.Dict)
+_OTHER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Global,
+                 ast.Nonlocal, ast.Await)  # fmt: skip
+
+
+def inline_methods(function: ast.FunctionDef, owner: Any) -> ast.FunctionDef:
+    """The function with the owner's methods in place of their calls with a list or a dictionary; itself without any.
+
+    A method is written out where its one `return` stands at its end; its variables get names of their own.
+    """
+    if owner is None:
+        return function
+    inlining = _Inlining(function, owner)
+    result = copy.copy(function)
+    result.body = inlining.block(copy.deepcopy(function.body), 0)
+    return ast.fix_missing_locations(result) if inlining.count else function
+
+
+class _Inlining:
+    def __init__(self, function: ast.FunctionDef, owner: Any) -> None:
+        self._owner = owner
+        self._names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+        self._names |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
+        self._lists = _holding_lists(function.body)
+        self.count = 0
+
+    def block(self, statements: Sequence[ast.stmt], depth: int) -> list[ast.stmt]:
+        return [new for statement in statements for new in self._statement(statement, depth)]
+
+    def _statement(self, statement: ast.stmt, depth: int) -> list[ast.stmt]:
+        match statement:
+            case (ast.Assign(value=ast.Call() as call) | ast.Return(value=ast.Call() as call)) if depth < DEEPEST:
+                body = self._written_out(call)
+                if body is not None:
+                    last = copy.copy(statement)
+                    *before, value = body
+                    assert isinstance(value, ast.Expr)
+                    last.value = value.value
+                    self._lists |= _holding_lists([last])
+                    return [*self.block(before, depth + 1), *self._statement(last, depth + 1)]
+        for field in ("body", "orelse"):
+            inner = getattr(statement, field, None)
+            if isinstance(inner, list) and inner and not isinstance(statement, _OTHER_SCOPES):
+                setattr(statement, field, self.block(inner, depth))
+        return [statement]
+
+    def _written_out(self, call: ast.Call) -> list[ast.stmt] | None:
+        """The statements of the method, its parameters set first, what it returns as an expression at their end."""
+        arguments = [*call.args, *(k.value for k in call.keywords)]
+        method = _method(call, self._owner)
+        values = None if method is None else _bound(method, call)
+        if method is None or values is None:
+            return None
+        takes = any(_root(a) in self._lists for a in arguments)
+        if not takes and not any(isinstance(n, _DISPLAYS) for n in ast.walk(method.body[-1])):
+            return None
+        written = assigned(method.body)
+        # A list of the caller's that the method does not replace is the caller's variable.
+        same = {n: v for n, v in values.items() if _root(v) is not None and n not in written}
+        values = {n: v for n, v in values.items() if n not in same}
+        # The caller's variable may have the name of one of a comprehension.
+        stores = (n for statement in method.body for n in ast.walk(statement) if isinstance(n, ast.Name))
+        own = {n.id for n in stores if isinstance(n.ctx, ast.Store)} | set(values)
+        renamed = {name: self._new_name(f"{name}_of_{method.name}") for name in sorted(own)}
+        body: list[ast.stmt] = [ast.Assign([ast.Name(renamed[name], ast.Store())], v) for name, v in values.items()]
+        replacing = _Replacing(renamed, same)
+        for statement in method.body:
+            part = replacing.visit(copy.deepcopy(statement))
+            is_result = isinstance(part, ast.Return) and part.value is not None
+            body.append(ast.Expr(part.value) if is_result else part)
+        # Its lines are those of the call: the parser of scripts has the source of the caller.
+        for statement in body:
+            for node in ast.walk(statement):
+                if not any(node is inner for argument in arguments for inner in ast.walk(argument)):
+                    ast.copy_location(node, call)
+        self._lists |= {renamed[n] for n in _holding_lists(method.body)}
+        self._lists |= {renamed[n] for n, v in values.items() if _root(v) in self._lists}
+        self.count += 1
+        return body
+
+    def _new_name(self, name: str) -> str:
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        return name
+
+
+class _Replacing(ast.NodeTransformer):
+    """Other names for a method's variables, and the caller's in place of those that are the caller's."""
+
+    def __init__(self, renamed: dict[str, str], same: dict[str, ast.expr]) -> None:
+        self._renamed, self._same = renamed, same
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self._same:
+            return copy.deepcopy(self._same[node.id])
+        return ast.Name(self._renamed.get(node.id, node.id), node.ctx)
+
+
+def _root(node: ast.expr) -> str | None:
+    """The variable of `state["h"][0]`; None for what is computed."""
+    while isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _holding_lists(statements: Sequence[ast.stmt]) -> set[str]:
+    """The variables that a list or a dictionary is put into."""
+    names: set[str] = set()
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign) and any(isinstance(n, _DISPLAYS) for n in ast.walk(node.value)):
+                names |= assigned(node.targets)
+    return names
+
+
+def _method(call: ast.Call, owner: Any) -> ast.FunctionDef | None:
+    """The method of the owner's class that is called, where it can be written out."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if name not in vars(owner):
+            method = inspect.getattr_static(type(owner), name, None)
+            if not inspect.isfunction(method) or method.__module__.split(".")[0] == "torch":
+                return None
+            try:
+                tree = ast.parse(textwrap.dedent(inspect.getsource(method))).body[0]
+            except (OSError, TypeError, SyntaxError, IndexError):
+                return None
+            return tree if isinstance(tree, ast.FunctionDef) and _ends_in_its_return(tree) else None
+    return None
+
+
+def _ends_in_its_return(method: ast.FunctionDef) -> bool:
+    arguments = method.args
+    plain = not (arguments.vararg or arguments.kwarg or arguments.posonlyargs or method.decorator_list)
+    nodes = [n for statement in method.body for n in ast.walk(statement)]
+    returns = [n for n in nodes if isinstance(n, ast.Return)]
+    last = method.body[-1]
+    takes_self = bool(arguments.args) and arguments.args[0].arg == "self"
+    ends = len(returns) == 1 and returns[0] is last and returns[0].value is not None
+    return plain and takes_self and ends and not any(isinstance(n, _OTHER_SCOPES) for n in nodes)
+
+
+def _bound(method: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
+    """The argument of each parameter but self; None where they do not fit one another."""
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    positional = [a.arg for a in method.args.args[1:]]
+    names = [*positional, *(a.arg for a in method.args.kwonlyargs)]
+    values: dict[str, ast.expr] = {}
+    defaults = dict(zip(positional[::-1], method.args.defaults[::-1], strict=False))
+    for argument, default in zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True):
+        if default is not None:
+            defaults[argument.arg] = default
+    if len(call.args) > len(positional):
+        return None
+    passed = dict(zip(positional, call.args, strict=False))
+    for keyword in call.keywords:
+        if keyword.arg is None or keyword.arg in passed or keyword.arg not in names:
+            return None
+        passed[keyword.arg] = keyword.value
+    for name in names:
+        value = passed.get(name, defaults.get(name))
+        if value is None or (name not in passed and not isinstance(value, ast.Constant)):
+            return None
+        values[name] = value
+    return values
