@@ -155,6 +155,13 @@ def test_linear_algebra(size):
     assert torch.equal(linear_algebra.determinant(None, x * 0), torch.zeros(4))
 
 
+@pytest.mark.parametrize("other", [1.3, -2.5, 7.7, torch.tensor(2.5), torch.tensor([1.3, 2.5, -0.3, 22.05, 0.75])])
+def test_remainders_of_whole_numbers_by_decimals(other):
+    """`x - floor(x / y) * y` of FP32 is 0 for 20000002 % 2.5, which is 2."""
+    x = torch.tensor([100003, 65536, -1000001, 16777217, 20000002], dtype=torch.int32)
+    assert torch.equal(numerics.remainder(None, x, other), torch.remainder(x, other))
+
+
 def test_remainders_and_shifts():
     x = torch.cat([torch.randn(1000) * 100, torch.arange(-5.0, 5.0) * 0.7])
     for other in (0.7, -0.7, 3.0):

@@ -64,7 +64,8 @@ def further_inputs(
 
     def fed(change: Any, turn: int) -> dict[str, Array]:
         feed = random[turn % len(random)]
-        return {s.name: _within(s, change(feed[s.name]), feed[s.name]) for s in specs}
+        floats = {s.name: change(feed[s.name]) for s in specs if feed[s.name].dtype.kind == "f"}
+        return {s.name: _within(s, floats.get(s.name, feed[s.name]), feed[s.name]) for s in specs}
 
     changes: list[Any] = [lambda a, n=n: _with_one(a, n) for n in numbers]
     for number in numbers:

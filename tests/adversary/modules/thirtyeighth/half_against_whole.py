@@ -60,7 +60,7 @@ class A4105HalfAgainstBuffer(nn.Module):
 def A4106HalfAgainstInt32(self, x, n):
     """The same with int32."""
     return x >= n[:, None], x != n[:, None]
-@forward("x:float32[N,T,5]", dims="N=1:2:3 T=1:9:24", kinds=FEW, feeds=tuple((lambda s=s: {"x": (np.arange(15).reshape(1, 3, 5) % 7 * s).astype(np.float32)}) for s in (1e20, 1e30)))
+@forward("x:float32[N,T,5]", dims="N=1:2:3 T=1:9:24", kinds=FEW, feeds=tuple((lambda s=s: {"x": (np.arange(15).reshape(1, 3, 5) % 7 * s).astype(np.float32)}) for s in (1e20, 1e30)), noted="in its inputs the file differs")
 def A4107FarDeviation(self, x):
     """A deviation over the frames at 1e20, where T may be 1; nothing tells."""
     return x.std(1, correction=0) / x.abs().amax(1).clamp(min=1e-12)

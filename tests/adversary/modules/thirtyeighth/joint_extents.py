@@ -20,18 +20,18 @@ XT = "x:float32[N,T]"
 XHW = "x:float32[N,2,H,W]"
 
 
-@forward(XT, dims=LONG, kinds=FEW, feeds=tuple(normal(1, t) for t in (3, 6, 7, 12, 14, 17, 19, 150)))
+@forward(XT, dims=LONG, kinds=FEW, feeds=tuple(normal(1, t) for t in (3, 6, 7, 12, 14, 17, 19, 150)), refused="the exported model differs from the module")
 def A4025TimesByDecimalStep(self, x):
     """Frame times by `arange(0, T * 0.1, 0.1)`: at 3, 6, 7 ... there is one more than T, which is cut."""
     at = torch.arange(0, x.shape[1] * 0.1, 0.1)
     extra = at.shape[0] - x.shape[1]
     return at[: x.shape[1]] * x, torch.cat([x, x.new_zeros(x.shape[0], extra)], 1) if extra else x[:, :] + 0, at[-1] * x.mean(1)
-@forward(XT, dims=LONG, kinds=FEW, feeds=tuple(normal(1, t) for t in (49, 98, 103, 107, 1)))
+@forward(XT, dims=LONG, kinds=FEW, feeds=tuple(normal(1, t) for t in (49, 98, 103, 107, 1)), refused="the exported model differs from the module")
 def A4026UnitGridByStep(self, x):
     """`arange(0, 1, 1 / T)` has T elements, T + 1 at 49, and is laid over the row by its own length."""
     g = torch.arange(0, 1, 1 / x.shape[1])
     return F.interpolate(x[:, None], size=g.shape[0], mode="linear", align_corners=True)[:, 0] * g, (g > 0.5).sum() + 0 * x.sum(1).long()
-@forward(XT, dims="N=1:1:2 T=1:9:30", kinds=FEW, feeds=tuple(normal(1, t) for t in (1, 2, 4, 5, 6, 10)))
+@forward(XT, dims="N=1:1:2 T=1:9:30", kinds=FEW, feeds=tuple(normal(1, t) for t in (1, 2, 4, 5, 6, 10)), refused="the path through the module depends on the size")
 def A4027FewerChunks(self, x):
     """`chunk(4)` gives two pieces of T = 2, three of 5 or 6 (2, 2, 1); weights of a list meet what there is."""
     total = x.new_zeros(x.shape[0])
@@ -45,7 +45,7 @@ def A4028RareAreaTaller(self, x):
     if (h * w) % 847 == 0 and h > w:
         return x.mean((2, 3)) * 2
     return x.amax((2, 3))
-@forward(XHW, dims="N=1:1:2 H=4:12:24 W=4:18:36", kinds=FEW, feeds=tuple(values_at(XHW, N=1, H=h, W=w) for h, w in ((24, 36), (23, 35), (8, 4), (24, 24), (5, 25))))
+@forward(XHW, dims="N=1:1:2 H=4:12:24 W=4:18:36", kinds=FEW, feeds=tuple(values_at(XHW, N=1, H=h, W=w) for h, w in ((24, 36), (23, 35), (8, 4), (24, 24), (5, 25))), refused="the exported model differs from the module")
 def A4029PoolByGcd(self, x):
     """Square cells of the largest common side."""
     k = math.gcd(x.shape[2], x.shape[3])
@@ -74,7 +74,7 @@ def A4032SqueezedOne(self, x):
     """A score per row whose last axis is squeezed by number, and one whose axes of one go by a chain of means."""
     s = x.mean(-1, keepdim=True).squeeze(-1)
     return s.softmax(-1) @ x.mean(0), torch.atleast_2d(s)[..., -1:].squeeze(1)
-@forward(XHW, dims="N=1:1:2 H=5:20:50 W=5:20:50", kinds=FEW, feeds=tuple(values_at(XHW, N=1, H=h, W=w) for h, w in ((10, 10), (50, 50), (5, 20), (25, 28), (29, 50))))
+@forward(XHW, dims="N=1:1:2 H=5:20:50 W=5:20:50", kinds=FEW, feeds=tuple(values_at(XHW, N=1, H=h, W=w) for h, w in ((10, 10), (50, 50), (5, 20), (25, 28), (29, 50))), refused="the exported model differs from the module")
 def A4033TopShareOfArea(self, x):
     """The mean of the highest 29 percent: int(0.29 * 100) is 28."""
     _n, _c, h, w = x.shape
@@ -87,13 +87,13 @@ def A4034PositionsInNarrowTypes(self, x):
     at = torch.arange(x.shape[1])
     half, brain, byte, signed = at.half(), at.to(torch.bfloat16), at.to(torch.uint8), at.to(torch.int8)
     return x + half, x * brain.float(), byte, signed, torch.tensor(x.shape[1]).half() * x.half().sum(1), (x > -9).half().sum(1), half.max() + 0 * x.sum(1)
-@forward("x:float32[N,T]", "y:float32[N,S]", dims="N=1:1:2 T=2:20:60 S=2:25:60", kinds=("normal", "ascending"), feeds=tuple(values_at(XT, "y:float32[N,S]", N=1, T=t, S=s) for t, s in ((50, 60), (60, 50), (11, 51), (26, 51), (2, 60), (60, 2), (43, 22))))
+@forward("x:float32[N,T]", "y:float32[N,S]", dims="N=1:1:2 T=2:20:60 S=2:25:60", kinds=("normal", "ascending"), feeds=tuple(values_at(XT, "y:float32[N,S]", N=1, T=t, S=s) for t, s in ((50, 60), (60, 50), (11, 51), (26, 51), (2, 60), (60, 2), (43, 22))), refused="the module cannot be exported")
 def A4035NearestByLinspace(self, x, y):
     """Frames are picked by `linspace(0, T - 1, S)`, rounded, cut, and as int in place."""
     t, s = x.shape[1], y.shape[1]
     g = torch.linspace(0, t - 1, s)
     return x[:, g.round().long()] + y, x[:, g.long()], g.floor().sum() + 0 * y.sum(1), torch.linspace(0, t - 1, s, dtype=torch.int64)
-@forward(XHW, dims="N=1:1:2 H=2:12:40 W=2:12:40", kinds=FEW, feeds=tuple(values_at(XHW, N=1, H=h, W=w) for h, w in ((2, 2), (3, 40), (4, 4), (31, 33), (32, 32), (40, 7))))
+@forward(XHW, dims="N=1:1:2 H=2:12:40 W=2:12:40", kinds=FEW, feeds=tuple(values_at(XHW, N=1, H=h, W=w) for h, w in ((2, 2), (3, 40), (4, 4), (31, 33), (32, 32), (40, 7))), refused="the path through the module depends on the size")
 def A4036PyramidByLog(self, x):
     """As many levels as the shorter side has halvings; each level's mean counts less."""
     total, y = x.mean((2, 3)), x
@@ -101,7 +101,7 @@ def A4036PyramidByLog(self, x):
         y = F.avg_pool2d(y, 2)
         total = total + y.amax((2, 3)) / 2 ** (i + 1)
     return total
-@forward("x:float32[N,T]", "k:float32[N,S]", dims="N=1:1:2 T=3:20:70 S=1:5:40", kinds=("normal", "halves", "positive"), feeds=tuple(values_at(XT, "k:float32[N,S]", N=1, T=t, S=s) for t, s in ((32, 1), (30, 3), (30, 4), (64, 1), (70, 40), (33, 32), (3, 1))))
+@forward("x:float32[N,T]", "k:float32[N,S]", dims="N=1:1:2 T=3:20:70 S=1:5:40", kinds=("normal", "halves", "positive"), feeds=tuple(values_at(XT, "k:float32[N,S]", N=1, T=t, S=s) for t, s in ((32, 1), (30, 3), (30, 4), (64, 1), (70, 40), (33, 32), (3, 1))), refused="the module cannot be exported")
 def A4037FftConvolve(self, x, k):
     """A long convolution by transforms of the next power of two, cut to 'same'."""
     full = x.shape[1] + k.shape[1] - 1
@@ -109,7 +109,7 @@ def A4037FftConvolve(self, x, k):
     y = torch.fft.irfft(torch.fft.rfft(x, n=n) * torch.fft.rfft(k, n=n), n=n)[:, :full]
     start = (k.shape[1] - 1) // 2
     return y, y[:, start : start + x.shape[1]]
-@forward("x:float32[N,H,W]", dims="N=1:2:6 H=4:12:40 W=4:20:60", kinds=FEW, feeds=tuple(values_at("x:float32[N,H,W]", N=n, H=h, W=w) for n, h, w in ((3, 13, 39), (6, 10, 60), (5, 7, 35), (1, 40, 40), (2, 30, 60))))
+@forward("x:float32[N,H,W]", dims="N=1:2:6 H=4:12:40 W=4:20:60", kinds=FEW, feeds=tuple(values_at("x:float32[N,H,W]", N=n, H=h, W=w) for n, h, w in ((3, 13, 39), (6, 10, 60), (5, 7, 35), (1, 40, 40), (2, 30, 60))), refused="the path through the module depends on the size")
 def A4038TripleOfSizes(self, x):
     """Where N crops of H rows lie in W columns exactly (N * H == W) they are put beside each other first."""
     n, h, w = x.shape
@@ -126,7 +126,7 @@ def A4039AspectTable(self, x):
     if w * 9 == h * 16:
         bias += 0.5
     return x.mean((2, 3)) + bias
-@forward(XHW, dims="N=1:1:2 H=32:50:96 W=32:50:96", kinds=FEW, feeds=tuple(values_at(XHW, N=n, H=h, W=w) for n, h, w in ((1, 32, 77), (1, 35, 44), (2, 96, 96), (1, 49, 41))))
+@forward(XHW, dims="N=1:1:2 H=32:50:96 W=32:50:96", kinds=FEW, feeds=tuple(values_at(XHW, N=n, H=h, W=w) for n, h, w in ((1, 32, 77), (1, 35, 44), (2, 96, 96), (1, 49, 41))), refused="the path through the module depends on the size")
 def A4040HashOfSizes(self, x):
     """A seed by the sizes picks one of the signs, as stochastic depth with a fixed seed does."""
     h, w = x.shape[2:]
@@ -164,7 +164,7 @@ def A4043RoundedLengths(self, x):
     spans = (round(t / 2), round(0.15 * t), int(t * 1.1), int(t / 0.7), math.floor(t * 16000 / 44100), -(-t // 3), round(t * 0.35), int(t * 0.57))
     y = F.pad(x, (0, int(t / 0.7) + 1))
     return tuple(y[:, :s].sum(1) + s for s in spans)
-@forward(XT, dims="N=1:1:2 T=1:20:70", kinds=FEW, feeds=tuple(normal(1, t) for t in (1, 3, 4, 5, 8, 31, 32, 63, 64, 65)))
+@forward(XT, dims="N=1:1:2 T=1:20:70", kinds=FEW, feeds=tuple(normal(1, t) for t in (1, 3, 4, 5, 8, 31, 32, 63, 64, 65)), refused="the path through the module depends on the size")
 def A4044DigitsOfLength(self, x):
     """A Haar transform of the largest power of two in T, the rest is left; blocks by the bits of T."""
     t = x.shape[1]
@@ -193,7 +193,7 @@ class A4046UnpoolToSize(nn.Module):
         z = F.max_unpool2d(y, at, 2, 2, output_size=x.shape[2:])
         low = x[:, :, ::2, ::2]
         return z, self.up(low, output_size=x.shape[2:]), at.amax((2, 3)), F.adaptive_avg_pool2d(x, (x.shape[2] // 2, (x.shape[3] + 1) // 2))
-@forward("x:float32[N,C,H,W]", dims="N=1:2:3 C=4 H=1:5:9 W=1:5:9", kinds=FEW, feeds=tuple(values_at("x:float32[N,C,H,W]", N=n, C=4, H=h, W=w) for n, h, w in ((3, 3, 3), (1, 1, 1), (2, 9, 1), (1, 1, 9), (3, 5, 5))))
+@forward("x:float32[N,C,H,W]", dims="N=1:2:3 C=4 H=1:5:9 W=1:5:9", kinds=FEW, feeds=tuple(values_at("x:float32[N,C,H,W]", N=n, C=4, H=h, W=w) for n, h, w in ((3, 3, 3), (1, 1, 1), (2, 9, 1), (1, 1, 9), (3, 5, 5))), refused="the path through the module depends on the size")
 def A4047PairwiseByEinsum(self, x):
     """Relations of rows and of columns, gram matrices, a diagonal by a repeated letter where the map is square only."""
     rows = torch.einsum("nchw,ncgw->nhg", x, x)
@@ -210,7 +210,7 @@ def A4048LengthsAgainstShares(self, x, lengths):
     out = torch.ceil(lengths * (-(-t // 4) / t)).long()
     at = torch.arange(t) / t
     return short, (ratio >= 0.7), out, (at < ratio[:, None]).sum(1), torch.floor(ratio * 10), (lengths * 0.1).ceil().int()
-@forward(XHW, dims="N=1:1:2 H=2:10:40 W=2:12:40", kinds=FEW, feeds=tuple(values_at(XHW, N=1, H=h, W=w) for h, w in ((2, 2), (40, 40), (15, 40), (40, 15), (7, 3), (29, 10))))
+@forward(XHW, dims="N=1:1:2 H=2:10:40 W=2:12:40", kinds=FEW, feeds=tuple(values_at(XHW, N=1, H=h, W=w) for h, w in ((2, 2), (40, 40), (15, 40), (40, 15), (7, 3), (29, 10))), refused="the path through the module depends on the size")
 def A4049ShorterSideTo(self, x):
     """torchvision's resize of the shorter side to eleven, the longer by int(11 * long / short), capped at thirty; then the centre."""
     h, w = x.shape[2:]

@@ -25,6 +25,16 @@ CASES = {
         "        return torch.stack(outs, 1)\n",
         "'last' is None before it and a tensor in it",
     ),
+    "a list under a second name from a branch on": (
+        "        s, kept = [x[:, 0] * 0, x[:, 0]], [x[:, 0], x[:, 0]]\n"
+        "        for t in range(x.shape[1]):\n"
+        "            s = [s[t % 2] * 0.5, s[1]]\n"
+        "            if t == 3:\n"
+        "                kept = s\n"
+        "            s[0] = s[0] + x[:, t]\n"
+        "        return kept[0], s[0]\n",
+        "a list has a second name from a branch or a loop on",
+    ),
     "an operator that ONNX lacks": (
         "        a, outs = x[:, 0], []\n"
         "        for t in range(x.shape[1]):\n"

@@ -12,6 +12,7 @@ from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.file import load_model
 from trtconv.export.exporters.scripted.boolean_choices import write_boolean_choices
 from trtconv.export.exporters.scripted.parts import with_scripts
+from trtconv.export.exporters.scripted.refused_scripts import require_one_name_each
 from trtconv.export.exporters.scripted.sequences import stack_sequences
 from trtconv.export.exporters.scripted.tables import TableLengths, mixes_floats, write_tables
 from trtconv.export.exporters.torchscript import export_torchscript
@@ -29,6 +30,7 @@ def export_scripted(trace: Trace, output: Path, opset: int | None) -> ExportCand
     scripted = replace(trace, flat=with_scripts(trace.flat, trace.inputs))
     lengths = TableLengths(trace.specs, trace.space)
     for script in outermost_scripts(scripted.flat):
+        require_one_name_each(script.inlined_graph)
         if not mixes_floats(script.graph, script, trace.specs):
             write_tables(script.graph, script, lengths)
     return export_torchscript(scripted, output, opset, partial(_amend, trace))

@@ -1,8 +1,13 @@
-"""What torch.jit.script means when it does not take a function, in one line."""
+"""What torch.jit.script means when it does not take a function, and what of a script a file cannot hold."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from trtconv.core.errors import UnsupportedError
 
 _NONE = re.compile(r"Variable '(\w+)' previously had type NoneType")
 _TYPES = re.compile(r"instead found type '([^']+)'")
@@ -24,3 +29,63 @@ def why_no_script(error: Exception) -> str:
     if any("NoneType" in kind or kind.startswith("Optional") for kind in _TYPES.findall(text)):
         return f"`{code}` takes what may be None at some steps"
     return f"`{code}` has no form for the types of its operands"
+
+
+def require_one_name_each(graph: Any) -> None:
+    """Raise UnsupportedError where a list of a script may have two names, and something is written into it.
+
+    `keep = s` in a branch, and `s[0] = ...` behind it: in Python both are one list. A sequence of ONNX is a value, and
+    behind the branch there are two.
+    """
+    writes = graph.alias_db()
+    spans: dict[Any, tuple[int, int]] = {}
+    handed_on: dict[str, list[tuple[Any, int]]] = defaultdict(list)
+    lists: dict[str, Any] = {}
+    for node in _walk(graph, spans):
+        for value in (*node.inputs(), *node.outputs()):
+            if value.type().kind() == "ListType":
+                lists[value.debugName()] = value
+        carried = list(node.inputs())[2:] if node.kind() == "prim::Loop" else []
+        for position, value in enumerate(carried):
+            handed_on[value.debugName()].append((node, position))
+        for block in node.blocks():
+            for position, value in enumerate(block.outputs()):
+                if value.type().kind() == "ListType":
+                    lists[value.debugName()] = value
+                handed_on[value.debugName()].append((node, position))
+    for name, value in lists.items():
+        receivers = dict.fromkeys(handed_on[name])
+        if not receivers or not writes.has_writers(value):
+            continue
+        (first, _), *others = receivers
+        users = [use.user for use in value.uses() if use.user in spans]
+        if others or any(_reads_behind(user, first, value, spans) for user in users):
+            raise UnsupportedError(
+                "a list has a second name from a branch or a loop on and is written under one of both: in a file they "
+                f"are two lists{_line_of(first)}",
+                hint="copy it where it gets the second name (list(rows)), or write a new list",
+            )
+
+
+def _walk(block: Any, spans: dict[Any, tuple[int, int]]) -> Iterator[Any]:
+    """All nodes; `spans` has the numbers of each one and of the last in it."""
+    for node in block.nodes():
+        first = len(spans)
+        spans[node] = first, first
+        yield node
+        for inner in node.blocks():
+            yield from _walk(inner, spans)
+        spans[node] = first, len(spans) - 1
+
+
+def _reads_behind(user: Any, receiver: Any, value: Any, spans: dict[Any, tuple[int, int]]) -> bool:
+    """True for a node that has the list by its first name where the second is known."""
+    at, (first, last) = spans[user][0], spans[receiver]
+    carried = receiver.inputs() if receiver.kind() == "prim::Loop" else ()
+    is_carried = any(v.debugName() == value.debugName() for v in carried)
+    return at > last or (is_carried and first < at)
+
+
+def _line_of(node: Any) -> str:
+    line = node.sourceRange().strip().split("\n")[0]
+    return f" ({line})" if line else ""

@@ -290,8 +290,12 @@ def remainder(func: Any, x: Any, other: Any) -> Any:
     if not isinstance(x, torch.Tensor):
         return NotImplemented
     if not x.dtype.is_floating_point:
-        by_size = is_symbolic(other) and not isinstance(other, torch.Tensor)
-        return torch.remainder(x, torch.full((), other, dtype=x.dtype, device=x.device)) if by_size else NotImplemented
+        of_tensor = isinstance(other, torch.Tensor)
+        if not (other.dtype.is_floating_point if of_tensor else isinstance(other, (float, torch.SymFloat))):
+            by_size = is_symbolic(other) and not of_tensor
+            size = torch.full((), other, dtype=x.dtype, device=x.device) if by_size else None
+            return NotImplemented if size is None else torch.remainder(x, size)
+        x = x.to(torch.result_type(x, other) if of_tensor else torch.get_default_dtype())
     rest = torch.fmod(x, other)
     return torch.where(torch.logical_and(rest != 0, (rest < 0) != (torch.as_tensor(other) < 0)), rest + other, rest)
 

@@ -137,6 +137,12 @@ class _WrittenOut(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         match node:
+            case ast.Call(func=ast.Attribute(attr=("tensor" | "new_tensor" | "as_tensor")), args=[ast.List() as rows]):
+                # A list of a script has one type.
+                literals = list(_literals(rows))
+                if any(isinstance(n.value, float) for n in literals):
+                    for number in literals:
+                        number.value = float(number.value) if type(number.value) is int else number.value
             case ast.Call(
                 func=ast.Name(id="reversed"),
                 args=[ast.Call(func=ast.Name(id="range"), args=[*bounds], keywords=[])],
@@ -148,6 +154,18 @@ class _WrittenOut(ast.NodeTransformer):
                 new = ast.Call(ast.Name("range", ast.Load()), [*ends, down], [])
                 return ast.fix_missing_locations(ast.copy_location(new, node))
         return node
+
+
+def _literals(node: ast.expr) -> Iterator[ast.Constant]:
+    """The numbers that stand in a list of lists."""
+    match node:
+        case ast.Constant():
+            yield node
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            for element in elements:
+                yield from _literals(element)
+        case ast.UnaryOp(operand=operand):
+            yield from _literals(operand)
 
 
 def _without_slice_of_one(index: ast.expr) -> list[ast.expr]:
