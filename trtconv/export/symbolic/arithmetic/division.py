@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trtconv.export.symbolic.sizes import is_symbolic
+
 
 def floor_divide(func: Any, x: Any, other: Any, *, out: Any = None) -> Any:
     """x // other. Integers are traced as they are."""
@@ -118,3 +120,23 @@ def shift_left(func: Any, x: Any, bits: Any) -> Any:
     if not isinstance(x, torch.Tensor):
         return NotImplemented
     return x * (2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(x.dtype))
+
+
+def remainder(func: Any, x: Any, other: Any) -> Any:
+    """Of floats: the exact remainder, moved to the divisor's sign; `x - floor(x / y) * y` is off by y near whole.
+
+    By a size: by a tensor of it, as the exporter takes numbers only.
+    """
+    import torch
+
+    if not isinstance(x, torch.Tensor):
+        return NotImplemented
+    if not x.dtype.is_floating_point:
+        of_tensor = isinstance(other, torch.Tensor)
+        if not (other.dtype.is_floating_point if of_tensor else isinstance(other, (float, torch.SymFloat))):
+            by_size = is_symbolic(other) and not of_tensor
+            size = torch.full((), other, dtype=x.dtype, device=x.device) if by_size else None
+            return NotImplemented if size is None else torch.remainder(x, size)
+        x = x.to(torch.result_type(x, other) if of_tensor else torch.get_default_dtype())
+    rest = torch.fmod(x, other)
+    return torch.where(torch.logical_and(rest != 0, (rest < 0) != (torch.as_tensor(other) < 0)), rest + other, rest)

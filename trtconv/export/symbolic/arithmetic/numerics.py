@@ -280,26 +280,6 @@ def instance_norm(
     return functional.batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
 
 
-def remainder(func: Any, x: Any, other: Any) -> Any:
-    """Of floats: the exact remainder, moved to the divisor's sign; `x - floor(x / y) * y` is off by y near whole.
-
-    By a size: by a tensor of it, as the exporter takes numbers only.
-    """
-    import torch
-
-    if not isinstance(x, torch.Tensor):
-        return NotImplemented
-    if not x.dtype.is_floating_point:
-        of_tensor = isinstance(other, torch.Tensor)
-        if not (other.dtype.is_floating_point if of_tensor else isinstance(other, (float, torch.SymFloat))):
-            by_size = is_symbolic(other) and not of_tensor
-            size = torch.full((), other, dtype=x.dtype, device=x.device) if by_size else None
-            return NotImplemented if size is None else torch.remainder(x, size)
-        x = x.to(torch.result_type(x, other) if of_tensor else torch.get_default_dtype())
-    rest = torch.fmod(x, other)
-    return torch.where(torch.logical_and(rest != 0, (rest < 0) != (torch.as_tensor(other) < 0)), rest + other, rest)
-
-
 def hypot(func: Any, x: Any, y: Any) -> Any:
     """The root of x * x + y * y by the larger of the two, whose square may overflow."""
     import torch
