@@ -272,14 +272,19 @@ def _globals_of(module: nn.Module, imported: Mapping[int, Any]) -> list[_Globals
         watching = sys.gettrace()
         sys.settrace(None)
         try:
-            spaces = [
-                _Globals(names, len(names), tuple([n for n, value in names.items() if id(value) in imported]))
-                for names in user_namespaces(module)
-            ]
+            # A process that has loaded hundreds of files reads those again of which a global came or went.
+            # What is typed into a session may have come in place of another.
+            spaces = [s for read in _READ for s in read.spaces if s.names.get("__name__") != "__main__"]
+            before = {id(s.names): s for s in spaces if s.count == len(s.names)}
+            spaces = [before.get(id(names)) or _read_globals(names, imported) for names in user_namespaces(module)]
         finally:
             sys.settrace(watching)
         _READ[:] = [_Read(parts, list(sys.modules.values()), spaces)]
     return _READ[0].spaces
+
+
+def _read_globals(names: dict[str, Any], imported: Mapping[int, Any]) -> _Globals:
+    return _Globals(names, len(names), tuple([n for n, value in names.items() if id(value) in imported]))
 
 
 def user_namespaces(module: nn.Module) -> list[dict[str, Any]]:
