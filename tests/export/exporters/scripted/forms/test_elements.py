@@ -241,14 +241,14 @@ def test_such_lists_stay_as_they_are(name):
     assert not results(TOGETHER[name], (1, 2))[0]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 10))])
 def test_random_functions_compute_the_same(seed):
-    """100 functions that make, change, rename and read lists in branches and loops; most are written apart."""
+    """80 functions that make, change, rename and read lists in branches and loops; most are written apart."""
     generator = random.Random(seed)
     separated = 0
-    for _ in range(100):
+    for _ in range(80):
         source = program(generator)
         changed, values = results(source, [generator.randrange(5) for _ in range(generator.randrange(4))])
         assert values[0] == values[1], source
         separated += changed
-    assert separated > 30
+    assert separated > 24
