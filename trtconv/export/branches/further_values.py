@@ -64,8 +64,8 @@ def further_inputs(
 
     def fed(change: Any, turn: int) -> dict[str, Array]:
         feed = random[turn % len(random)]
-        floats = {s.name: change(feed[s.name]) for s in specs if feed[s.name].dtype.kind == "f"}
-        return {s.name: _within(s, floats.get(s.name, feed[s.name]), feed[s.name]) for s in specs}
+        floats = [s for s in specs if feed[s.name].dtype.kind == "f"]
+        return {**feed, **{s.name: _within(s, change(feed[s.name]), feed[s.name].dtype) for s in floats}}
 
     changes: list[Any] = [lambda a, n=n: _with_one(a, n) for n in numbers]
     for number in numbers:
@@ -85,15 +85,13 @@ def further_inputs(
         yield from _full_of_each(spec, random[0])
 
 
-def _within(spec: TensorSpec, changed: Array, before: Array) -> Array:
-    """The changed values in the input's dtype and range; only floats are changed."""
+def _within(spec: TensorSpec, changed: Array, dtype: np.dtype[Any]) -> Array:
+    """The changed values in the input's dtype and range."""
     import numpy as np
 
-    if before.dtype.kind != "f":
-        return before
     if spec.value_range is not None:
         changed = np.clip(changed, *spec.value_range)
-    return np.asarray(changed).astype(before.dtype)
+    return np.asarray(changed).astype(dtype)
 
 
 def _with_one(array: Array, number: float) -> Array:

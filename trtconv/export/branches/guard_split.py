@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.branches.guards import MOST_FAILING, Guard, Region, unproved_guards
+from trtconv.export.branches.guards import MOST_FAILING, Guard, Region, unproved_guards, without_special_sizes
 from trtconv.export.branches.turning_sizes import NoTableError, TurningSizes, turning_sizes
 
 if TYPE_CHECKING:
@@ -89,8 +89,7 @@ def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
     guard = next((g for g in failing if len(g.names) > 1 and _implies_others(g, failing, space, region)), None)
     guard = guard or min(failing, key=lambda g: len(g.names))
     failing_sizes = list(guard.failing(space, region))
-    # torch takes 0 and 1 for special cases, and small sizes happen to equal others.
-    chosen = next((s for s in failing_sizes if min(s.values()) > 2), failing_sizes[0])
+    chosen = without_special_sizes(failing_sizes)
     own = {tuple(sizes[n] for n in guard.names) for sizes in failing_sizes}
     # A region adds its dims to the sizes, and only the first of so many are given.
     only = len(guard.names) == 1 and len(own) == 1 and len(failing_sizes) < MOST_FAILING

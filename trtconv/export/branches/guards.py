@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
@@ -100,9 +100,14 @@ def sizes_within(space: ShapeSpace, region: Region, usual: Mapping[str, int]) ->
         return dict(usual)
     name = region[0][0].names[0]
     inside = list(itertools.islice(Guard(f"{name} < 0", (name,)).failing(space, region), MOST_FAILING))
-    # torch takes 0 and 1 for special cases.
-    chosen = next((s for s in inside if min(s.values()) > 2), next(iter(inside), None))
-    return None if chosen is None else {**usual, **chosen}
+    return {**usual, **without_special_sizes(inside)} if inside else None
+
+
+def without_special_sizes(choices: Sequence[dict[str, int]]) -> dict[str, int]:
+    """The first sizes that are all above 2, or the first: torch takes 0 and 1 for special cases, and small sizes happen
+    to equal others.
+    """
+    return next((sizes for sizes in choices if min(sizes.values()) > 2), choices[0])
 
 
 def unproved_guards(text: str) -> tuple[Guard, ...]:

@@ -274,8 +274,8 @@ def _globals_of(module: nn.Module, imported: Mapping[int, Any]) -> list[_Globals
         try:
             # A process that has loaded hundreds of files reads those again of which a global came or went.
             # What is typed into a session may have come in place of another.
-            spaces = [s for read in _READ for s in read.spaces if s.names.get("__name__") != "__main__"]
-            before = {id(s.names): s for s in spaces if s.count == len(s.names)}
+            earlier = [s for read in _READ for s in read.spaces if s.names.get("__name__") != "__main__"]
+            before = {id(s.names): s for s in earlier if s.count == len(s.names)}
             spaces = [before.get(id(names)) or _read_globals(names, imported) for names in user_namespaces(module)]
         finally:
             sys.settrace(watching)

@@ -54,6 +54,11 @@ def only_tensorrt_8(target: Target) -> bool:
     return target.generation == 8
 
 
+def only_with_plugins(target: Target) -> bool:
+    """For what a plugin computes: RTX has none."""
+    return target.has_plugins
+
+
 @dataclass(frozen=True)
 class Rule:
     """A rewrite rule.

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import bodies_of, replace_nodes, values_read
 
 if TYPE_CHECKING:
     import onnx
-
-
-class ListStart(Protocol):
-    """What is known of the list that was filled."""
-
-    @property
-    def start(self) -> onnx.NodeProto:
-        """The node whose inputs are its first elements."""
 
 
 def reads_elements(node: onnx.NodeProto, name: str) -> bool:
@@ -27,22 +20,36 @@ def reads_elements(node: onnx.NodeProto, name: str) -> bool:
     return bool(readers) and name not in node.input and not handed_on and all(reads_elements(n, name) for n in readers)
 
 
-def read_elements(graph: onnx.GraphProto, name: str, filled: ListStart, stacked: str) -> None:
-    """Write what reads the list `name` as reads of `stacked` [steps, ...] behind the first elements, in place."""
+def rows_behind(firsts: Sequence[str], stacked: str, name: str) -> tuple[list[onnx.NodeProto], str]:
+    """Nodes that put the rows `stacked` [steps, ...] behind the first elements, named after `name`; what they give."""
+    import onnx
+
+    if not firsts:
+        return [], stacked
+    zero, whole = f"{name}_first", f"{name}_rows"
+    rows = [f"{name}_row_{position}" for position in range(len(firsts))]
+    nodes = [axis_constant(zero, 0)]
+    nodes += [
+        onnx.helper.make_node("Unsqueeze", [element, zero], [row], row)
+        for element, row in zip(firsts, rows, strict=True)
+    ]
+    return [*nodes, onnx.helper.make_node("Concat", [*rows, stacked], [whole], whole, axis=0)], whole
+
+
+def axis_constant(name: str, axis: int) -> onnx.NodeProto:
+    """A node that gives the axis [1]."""
     import numpy as np
     import onnx
 
+    value = onnx.numpy_helper.from_array(np.array([axis], np.int64), name)
+    return onnx.helper.make_node("Constant", [], [name], name, value=value)
+
+
+def read_elements(graph: onnx.GraphProto, name: str, firsts: Sequence[str], stacked: str) -> None:
+    """Write what reads the list `name` as reads of `stacked` [steps, ...] behind the first elements, in place."""
     if not any(name in values_read(node) for node in graph.node):
         return
-    zero, rows, whole = f"{name}_zero", f"{name}_rows", stacked
-    value = onnx.numpy_helper.from_array(np.array([0], np.int64), zero)
-    new = [onnx.helper.make_node("Constant", [], [zero], zero, value=value)]
-    firsts = [f"{rows}_{position}" for position in range(len(filled.start.input))]
-    for element, first in zip(filled.start.input, firsts, strict=True):
-        new.append(onnx.helper.make_node("Unsqueeze", [element, zero], [first], first))
-    if firsts:
-        whole = rows
-        new.append(onnx.helper.make_node("Concat", [*firsts, stacked], [whole], whole, axis=0))
+    new, whole = rows_behind(firsts, stacked, name)
     _replace_reads(graph, name, whole)
     nodes = list(graph.node)
     behind = next(i for i, n in enumerate(nodes) if stacked in n.output) + 1

@@ -21,7 +21,7 @@ from trtconv.core.model.bodies import (
     walk_nodes,
 )
 from trtconv.core.model.file import load_model
-from trtconv.export.exporters.scripted.elements_read import read_elements, reads_elements
+from trtconv.export.exporters.scripted.elements_read import axis_constant, read_elements, reads_elements, rows_behind
 
 if TYPE_CHECKING:
     import onnx
@@ -76,7 +76,7 @@ def stack_sequences(path: Path, *, of_rows: bool = False) -> None:
             model = onnx.ModelProto.FromString(before)
             break
         _join(model.graph, filled, stacked, rank)
-        read_elements(model.graph, name, filled, stacked)
+        read_elements(model.graph, name, filled.start.input, stacked)
     replace_nodes(model.graph, leading_to(model.graph.node, [o.name for o in model.graph.output]))
     onnx.save(model, str(path))
 
@@ -96,9 +96,9 @@ def _filled_lists(graph: onnx.GraphProto, of_rows: bool) -> Iterator[FilledList]
             if start is None or start.op_type not in ("SequenceEmpty", "SequenceConstruct"):
                 continue
             insert = _only_insert(body, index)
-            joins = tuple(n for n in graph.node if loop.output[index] in values_read(n))
-            own = [n for n in graph.node if state in values_read(n)] == [loop]
             name = loop.output[index]
+            joins = tuple(n for n in graph.node if name in values_read(n))
+            own = [n for n in graph.node if state in values_read(n)] == [loop]
             if insert is not None and own and joins and all(_stacks(n, name, body, insert, of_rows) for n in joins):
                 yield FilledList(loop, index, start, insert, joins)
 
@@ -176,12 +176,7 @@ def _rank_of(model: onnx.ModelProto, name: str) -> int | None:
 
 def _join(graph: onnx.GraphProto, filled: FilledList, stacked: str, rank: int) -> None:
     """In place of each join: the first elements, the rows of the scan output behind them, their axis in its place."""
-    import numpy as np
     import onnx
-
-    def constant(name: str, axis: int) -> onnx.NodeProto:
-        value = onnx.numpy_helper.from_array(np.array([axis], np.int64), name)
-        return onnx.helper.make_node("Constant", [], [name], name, value=value)
 
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
@@ -191,16 +186,10 @@ def _join(graph: onnx.GraphProto, filled: FilledList, stacked: str, rank: int) -
         new, name = bool(_attribute(node, "new_axis")), node.output[0]
         # An element of `cat` has the axis already, with one row.
         axis = _attribute(node, "axis") % (rank if new else rank - 1)
-        rows, zero = [], f"{name}_first"
-        nodes.append(constant(zero, 0))
-        for position, element in enumerate(filled.start.input):
-            rows.append(f"{name}_row_{position}")
-            nodes.append(onnx.helper.make_node("Unsqueeze", [element, zero], [rows[-1]], rows[-1]))
-        whole = f"{name}_rows" if rows else stacked
-        if rows:
-            nodes.append(onnx.helper.make_node("Concat", [*rows, stacked], [whole], whole, axis=0))
+        before, whole = rows_behind(filled.start.input, stacked, name)
+        nodes += before
         if not new:
-            nodes.append(constant(f"{name}_axis", axis + 1))
+            nodes.append(axis_constant(f"{name}_axis", axis + 1))
             squeezed = f"{name}_squeezed"
             nodes.append(onnx.helper.make_node("Squeeze", [whole, f"{name}_axis"], [squeezed], squeezed))
             whole = squeezed

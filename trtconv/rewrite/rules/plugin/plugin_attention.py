@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto, helper
 
-from trtconv.core.targets import Target
 from trtconv.plugins.described.attention import LARGEST_HEAD, OP_TYPE
-from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_with_plugins
 from trtconv.rewrite.graph.index import Array, Dims, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
@@ -38,11 +37,6 @@ class Attention:
     scores: Scores
     value: Heads
     terms: tuple[tuple[Addend, Dims], ...]
-
-
-def needed(target: Target) -> bool:
-    """RTX has no plugins."""
-    return target.has_plugins
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -147,7 +141,7 @@ RULE = Rule(
     why="The plugin reads heads where they lie and writes no scores to memory, with any bias and mask.",
     ops=("Reshape",),
     find=find,
-    needed=needed,
+    needed=only_with_plugins,
     before="Reshape(Transpose(MatMul(Softmax(MatMul(q, k^T) * scale + bias), v))) of heads of qkv[B,L,3*C]",
     after="TrtconvAttention(qkv, qkv, qkv, bias[G,heads,L,L])",
     judged_as_float32=True,

@@ -11,9 +11,8 @@ from functools import partial
 import numpy as np
 from onnx import helper
 
-from trtconv.core.targets import Target
 from trtconv.plugins.described.depthwise_conv import OP_TYPE, SIZE
-from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_with_plugins
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
@@ -21,11 +20,6 @@ from trtconv.rewrite.patterns.rows_as_image import RowsAsImage, depthwise_on_row
 
 FLOATS = (1, 10, 16)
 LARGEST_WEIGHT = 1 << 18
-
-
-def needed(target: Target) -> bool:
-    """RTX has no plugins."""
-    return target.has_plugins
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -70,7 +64,7 @@ RULE = Rule(
     why="The plugin convolves rows of tokens where they lie, and applies GELU, where TensorRT transposes them twice.",
     ops=("Gelu", "Transpose"),
     find=find,
-    needed=needed,
+    needed=only_with_plugins,
     before="Gelu(Transpose(Reshape(Conv(Reshape(Transpose(x, [0,2,1]), [N,C,H,W]), w, group=C)), [0,2,1]))",
     after="TrtconvDepthwiseConv(x, w[3,3,C], bias, width=W, gelu=yes)",
     judged_as_float32=True,

@@ -11,9 +11,8 @@ import numpy as np
 from onnx import helper
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.targets import Target
 from trtconv.plugins.described.depthwise_conv_layer_norm import DEPTHWISE_CONV_LAYER_NORM, OP_TYPE, SIZES
-from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_with_plugins
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
@@ -31,11 +30,6 @@ class Convolution:
     node: Node
     channels: int
     size: int
-
-
-def needed(target: Target) -> bool:
-    """RTX has no plugins."""
-    return target.has_plugins
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -102,7 +96,7 @@ RULE = Rule(
     why="The plugin convolves and normalises in one pass, channels last, where the Transposes between blocks cancel.",
     ops=("LayerNormalization",),
     find=find,
-    needed=needed,
+    needed=only_with_plugins,
     before="LayerNormalization(Transpose(Conv(x, w[C,1,7,7], group=C), [0,2,3,1]), scale, shift)",
     after="TrtconvDepthwiseConvLayerNorm(Transpose(x, [0,2,3,1]), w[7,7,C], bias, scale, shift)",
     judged_as_float32=True,

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from trtconv.core.targets import Target
-from trtconv.rewrite.engine.rule import Found, Rule, Skip
+from trtconv.rewrite.engine.rule import Found, Rule, Skip, only_with_plugins
 from trtconv.rewrite.graph.index import Graph, Node
 
 FLOATS = (1, 10, 16)
-
-
-def needed(target: Target) -> bool:
-    """RTX has no plugins."""
-    return target.has_plugins
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -32,7 +26,7 @@ RULE = Rule(
     why="The plugin reads a plane once where it fits on the chip, and takes the Relu along.",
     ops=("InstanceNormalization",),
     find=find,
-    needed=needed,
+    needed=only_with_plugins,
     before="Relu(InstanceNormalization(x, scale, bias))",
     after="TrtconvInstanceNorm(x, scale, bias, relu=yes)",
     judged_as_float32=True,

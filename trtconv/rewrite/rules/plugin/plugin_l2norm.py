@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trtconv.core.targets import Target
-from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_with_plugins
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
@@ -24,11 +23,6 @@ class Scaled:
 
     nodes: tuple[Node, ...]
     scale: Array
-
-
-def needed(target: Target) -> bool:
-    """RTX has no plugins."""
-    return target.has_plugins
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -90,7 +84,7 @@ RULE = Rule(
     why="The plugin reads the value once, sums in FP32 and multiplies by the scale in the same pass.",
     ops=("Div",),
     find=find,
-    needed=needed,
+    needed=only_with_plugins,
     before="Mul(Div(x, Add(Sqrt(ReduceSum(Mul(x, x))), 1e-10)), scale)",
     after="TrtconvL2Norm(x, scale, axis=1, epsilon=1e-10, eps_mode=outside)",
     judged_as_float32=True,

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from trtconv.core.targets import Target
-from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
+from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_with_plugins
 from trtconv.rewrite.graph.index import Graph, Node
 
 FLOATS = (1, 10, 16)
-
-
-def needed(target: Target) -> bool:
-    """RTX has no plugins."""
-    return target.has_plugins
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -35,7 +29,7 @@ RULE = Rule(
     why="The plugin pads at the speed of a copy; TensorRT gathers rows and columns one after the other.",
     ops=("Pad",),
     find=find,
-    needed=needed,
+    needed=only_with_plugins,
     before="Pad(x, [0,0,1,1,0,0,1,1], mode=reflect)",
     after="TrtconvReflectionPad(x, pads=[1,1,1,1])",
     plugin="TrtconvReflectionPad",

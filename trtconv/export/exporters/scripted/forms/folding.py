@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -32,7 +32,7 @@ class AtLeast:
 Known = Any
 Facts = dict[str, Known]
 
-_COMPARED: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
+COMPARED: Mapping[type[ast.AST], Callable[[int, int], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -40,7 +40,7 @@ _COMPARED: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_COMPUTED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+COMPUTED: Mapping[type[ast.AST], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -70,6 +70,22 @@ def folded(expression: ast.expr, facts: Facts) -> ast.expr:
     """The expression with what is known of its variables; the expression given is left as it is."""
     result: ast.expr = _Folding(facts).visit(expression)
     return result
+
+
+def joined(node: ast.BoolOp, values: Sequence[ast.expr]) -> ast.expr:
+    """`and` or `or` of what its operands are, without flags that decide nothing and what follows one that decides."""
+    ends = isinstance(node.op, ast.Or)
+    left: list[ast.expr] = []
+    for value in values:
+        is_flag = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+        decides = is_flag and value.value is ends  # type: ignore[attr-defined]
+        if decides or not is_flag:
+            left.append(value)
+        if decides:
+            break
+    if not left:
+        return ast.copy_location(ast.Constant(not ends), node)
+    return left[0] if len(left) == 1 else ast.copy_location(ast.BoolOp(node.op, left), node)
 
 
 class _Folding(ast.NodeTransformer):
@@ -114,9 +130,9 @@ class _Folding(ast.NodeTransformer):
             if other is Unknown.ANYTHING:
                 return None
             return (other is None) == (kind in (ast.Is, ast.Eq))
-        if kind not in _COMPARED:
+        if kind not in COMPARED:
             return None
-        compare = _COMPARED[kind]
+        compare = COMPARED[kind]
         if type(left) is int and type(right) is int:
             return compare(left, right)
         if isinstance(left, AtLeast) and type(right) is int:
@@ -126,27 +142,16 @@ class _Folding(ast.NodeTransformer):
     def _known(self, node: ast.expr) -> Known:
         if isinstance(node, ast.Name):
             return self._facts.get(node.id, Unknown.ANYTHING)
-        if isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED:
+        if isinstance(node, ast.BinOp) and type(node.op) in COMPUTED:
             left, right = self._known(node.left), self._known(node.right)
             divides = isinstance(node.op, (ast.FloorDiv, ast.Mod))
             if type(left) is not int or type(right) is not int or (divides and not right):
                 return Unknown.ANYTHING
-            return _COMPUTED[type(node.op)](left, right)
+            return COMPUTED[type(node.op)](left, right)
         return constant_of(node) if isinstance(node, ast.Constant) else Unknown.ANYTHING
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        ends = isinstance(node.op, ast.Or)
-        values: list[ast.expr] = []
-        for value in map(self.visit, node.values):
-            if isinstance(value, ast.Constant) and isinstance(value.value, bool):
-                if value.value == ends:
-                    values.append(value)
-                    break
-                continue
-            values.append(value)
-        if not values:
-            return ast.copy_location(ast.Constant(not ends), node)
-        return values[0] if len(values) == 1 else ast.copy_location(ast.BoolOp(node.op, values), node)
+        return joined(node, [self.visit(value) for value in node.values])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         operand = self.visit(node.operand)

@@ -28,6 +28,19 @@ def _names(node: ast.AST) -> Iterator[ast.Name]:
                 yield name
 
 
+def all_names(node: ast.AST) -> set[str]:
+    """Every variable and parameter in it, those of comprehensions and functions inside too."""
+    return {n.id if isinstance(n, ast.Name) else n.arg for n in ast.walk(node) if isinstance(n, (ast.Name, ast.arg))}
+
+
+def unused(name: str, names: set[str]) -> str:
+    """The name, or one like it, that is none of the names; it is one of them then."""
+    while name in names:
+        name += "_"
+    names.add(name)
+    return name
+
+
 def read_first(statements: Sequence[ast.stmt]) -> set[str]:
     """The variables that statements may read before they write them."""
     return _read_first(statements, set())

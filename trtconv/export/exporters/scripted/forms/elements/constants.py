@@ -7,23 +7,16 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trtconv.export.exporters.scripted.forms.folding import COMPARED, COMPUTED
+
 
 class VariesError(Exception):
     """An expression that may come to something else in another run."""
 
 
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+    **COMPUTED,
+    **COMPARED,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
     ast.USub: operator.neg,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from typing import Any
 
 from trtconv.export.exporters.scripted.forms.elements.constants import (
@@ -12,7 +11,7 @@ from trtconv.export.exporters.scripted.forms.elements.constants import (
     attribute_of,
     number_of_parts,
 )  # fmt: skip
-from trtconv.export.exporters.scripted.forms.elements.groups import Group, Value
+from trtconv.export.exporters.scripted.forms.elements.groups import Group, Value, part_of
 from trtconv.export.exporters.scripted.forms.elements.held import HeldVariables
 
 # A list of more elements stays a list.
@@ -93,11 +92,7 @@ class FixedSteps(HeldVariables):
         if isinstance(held, (tuple, list)):
             plain = all(isinstance(v, PLAIN) for v in held)
             return [self._constant(v, node) for v in held] if plain else None
-        parts: list[Value] = []
-        for index in range(count):
-            part = ast.Subscript(copy.deepcopy(node), ast.Constant(index), ast.Load())
-            parts.append(ast.fix_missing_locations(ast.copy_location(part, node)))
-        return parts
+        return [part_of(node, index) for index in range(count)]
 
     def _constant(self, value: Any, at: ast.expr) -> ast.expr:
         return ast.copy_location(ast.Constant(value), at)

@@ -7,9 +7,12 @@ whose elements are variables named after their positions: `states[1]["h"]` is `s
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from trtconv.export.exporters.scripted.forms.variables import unused
 
 Key = Any
 Path = tuple[Key, ...]
@@ -102,6 +105,12 @@ def displayed(value: Value, at: ast.expr) -> ast.expr:
     return ast.fix_missing_locations(ast.copy_location(display, at))
 
 
+def part_of(element: ast.expr, index: int) -> ast.expr:
+    """`element[index]`."""
+    part = ast.Subscript(copy.deepcopy(element), ast.Constant(index), ast.Load())
+    return ast.fix_missing_locations(ast.copy_location(part, element))
+
+
 class Names:
     """The variables of the elements, none of which has the name of another variable of the function."""
 
@@ -114,10 +123,7 @@ class Names:
         if (variable, path) not in self._names:
             name = "_".join([variable, *(str(key) for key in path)])
             name = name if name.isidentifier() else f"{variable}_{len(self._names)}"
-            while name in self._used:
-                name += "_"
-            self._used.add(name)
-            self._names[variable, path] = name
+            self._names[variable, path] = unused(name, self._used)
         return self._names[variable, path]
 
     def group(self, variable: str, layout: Layout, path: Path = ()) -> Group:

@@ -15,6 +15,7 @@ from trtconv.export.exporters.scripted.forms.elements.constants import (
     number_of_parts,
 )  # fmt: skip
 from trtconv.export.exporters.scripted.forms.elements.groups import Group, Layout, Names, Path, Value
+from trtconv.export.exporters.scripted.forms.variables import all_names
 
 
 class NotSeparableError(Exception):
@@ -54,8 +55,7 @@ class HeldVariables(ABC):
         never_given: Collection[str],
         together: Collection[str],
     ) -> None:
-        used = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
-        self.names = Names(used | {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)})
+        self.names = Names(all_names(function))
         self.owner, self.namespace = owner, namespace
         self.together = together
         self.layouts: dict[str, Layout | Gone] = {}

@@ -13,7 +13,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from trtconv.export.exporters.scripted.forms.variables import assigned
+from trtconv.export.exporters.scripted.forms.elements.constants import PLAIN
+from trtconv.export.exporters.scripted.forms.variables import all_names, assigned, unused
 
 # Methods that call methods.
 DEEPEST = 3
@@ -38,8 +39,7 @@ def inline_methods(function: ast.FunctionDef, owner: Any) -> ast.FunctionDef:
 class _Inlining:
     def __init__(self, function: ast.FunctionDef, owner: Any) -> None:
         self._owner = owner
-        self._names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
-        self._names |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
+        self._names = all_names(function)
         self._lists = _holding_lists(function.body)
         self.count = 0
 
@@ -66,9 +66,12 @@ class _Inlining:
     def _written_out(self, call: ast.Call) -> list[ast.stmt] | None:
         """The statements of the method, its parameters set first, what it returns as an expression at their end."""
         arguments = [*call.args, *(k.value for k in call.keywords)]
-        method = _method(call, self._owner)
-        values = None if method is None else _bound(method, call)
-        if method is None or values is None:
+        called = _method(call, self._owner)
+        if called is None:
+            return None
+        method, signature = called
+        values = _bound(signature, call)
+        if values is None:
             return None
         takes = any(_root(a) in self._lists for a in arguments)
         if not takes and not any(isinstance(n, _DISPLAYS) for n in ast.walk(method.body[-1])):
@@ -80,7 +83,7 @@ class _Inlining:
         # The caller's variable may have the name of one of a comprehension.
         stores = (n for statement in method.body for n in ast.walk(statement) if isinstance(n, ast.Name))
         own = {n.id for n in stores if isinstance(n.ctx, ast.Store)} | set(values)
-        renamed = {name: self._new_name(f"{name}_of_{method.name}") for name in sorted(own)}
+        renamed = {name: unused(f"{name}_of_{method.name}", self._names) for name in sorted(own)}
         body: list[ast.stmt] = [ast.Assign([ast.Name(renamed[name], ast.Store())], v) for name, v in values.items()]
         replacing = _Replacing(renamed, same)
         for statement in method.body:
@@ -96,12 +99,6 @@ class _Inlining:
         self._lists |= {renamed[n] for n, v in values.items() if _root(v) in self._lists}
         self.count += 1
         return body
-
-    def _new_name(self, name: str) -> str:
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
-        return name
 
 
 class _Replacing(ast.NodeTransformer):
@@ -133,7 +130,7 @@ def _holding_lists(statements: Sequence[ast.stmt]) -> set[str]:
     return names
 
 
-def _method(call: ast.Call, owner: Any) -> ast.FunctionDef | None:
+def _method(call: ast.Call, owner: Any) -> tuple[ast.FunctionDef, inspect.Signature] | None:
     """The method of the owner's class that is called, where it can be written out."""
     match call.func:
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if name not in vars(owner):
@@ -144,7 +141,8 @@ def _method(call: ast.Call, owner: Any) -> ast.FunctionDef | None:
                 tree = ast.parse(textwrap.dedent(inspect.getsource(method))).body[0]
             except (OSError, TypeError, SyntaxError, IndexError):
                 return None
-            return tree if isinstance(tree, ast.FunctionDef) and _ends_in_its_return(tree) else None
+            if isinstance(tree, ast.FunctionDef) and _ends_in_its_return(tree):
+                return tree, inspect.signature(method)
     return None
 
 
@@ -159,27 +157,21 @@ def _ends_in_its_return(method: ast.FunctionDef) -> bool:
     return plain and takes_self and ends and not any(isinstance(n, _OTHER_SCOPES) for n in nodes)
 
 
-def _bound(method: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
+def _bound(signature: inspect.Signature, call: ast.Call) -> dict[str, ast.expr] | None:
     """The argument of each parameter but self; None where they do not fit one another."""
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+    keywords = {k.arg: k.value for k in call.keywords if k.arg is not None}
+    if any(isinstance(a, ast.Starred) for a in call.args) or len(keywords) < len(call.keywords):
         return None
-    positional = [a.arg for a in method.args.args[1:]]
-    names = [*positional, *(a.arg for a in method.args.kwonlyargs)]
+    try:
+        bound = signature.bind(None, *call.args, **keywords)
+    except TypeError:
+        return None
     values: dict[str, ast.expr] = {}
-    defaults = dict(zip(positional[::-1], method.args.defaults[::-1], strict=False))
-    for argument, default in zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True):
-        if default is not None:
-            defaults[argument.arg] = default
-    if len(call.args) > len(positional):
-        return None
-    passed = dict(zip(positional, call.args, strict=False))
-    for keyword in call.keywords:
-        if keyword.arg is None or keyword.arg in passed or keyword.arg not in names:
-            return None
-        passed[keyword.arg] = keyword.value
-    for name in names:
-        value = passed.get(name, defaults.get(name))
-        if value is None or (name not in passed and not isinstance(value, ast.Constant)):
-            return None
+    for name, parameter in list(signature.parameters.items())[1:]:
+        value = bound.arguments.get(name)
+        if value is None:
+            if not isinstance(parameter.default, PLAIN):
+                return None
+            value = ast.Constant(parameter.default)
         values[name] = value
     return values

@@ -18,9 +18,8 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from trtconv.export.exporters.scripted.forms.elements.groups import Group, Layout, Value, displayed
+from trtconv.export.exporters.scripted.forms.elements.groups import Group, Layout, Value, displayed, part_of
 from trtconv.export.exporters.scripted.forms.elements.held import Gone, NotSeparableError
-from trtconv.export.exporters.scripted.forms.elements.values import part_of
 from trtconv.export.exporters.scripted.forms.elements.writes import ElementWrites
 from trtconv.export.exporters.scripted.forms.leaving import of_this_loop, without_continue
 from trtconv.export.exporters.scripted.forms.variables import assigned, read
@@ -108,7 +107,7 @@ class _Separation(ElementWrites):
 
     def _other(self, statement: ast.stmt) -> ast.stmt:
         if any(hasattr(statement, field) for field in ("body", "orelse")):
-            # A function, a block with a context: nothing in it is touched, and nothing that it names.
+            # A function, a `try`: nothing in it is touched, and nothing that it names.
             for name in read([statement]) | assigned([statement]):
                 if name in self.layouts:
                     raise NotSeparableError(name)
@@ -232,8 +231,7 @@ class _Separation(ElementWrites):
     def _forget(self, names: set[str]) -> None:
         """What is written in a loop is no constant in it."""
         for name in names:
-            if name in self.constants:
-                del self.constants[name]
+            self.constants.pop(name, None)
 
     def _require_same(self, entry: dict[str, Layout | Gone]) -> None:
         """Raise where a step leaves another length or other keys than it met; forget what only the loop knows."""

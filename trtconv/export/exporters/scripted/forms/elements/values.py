@@ -9,8 +9,9 @@ from typing import Any
 
 from trtconv.export.exporters.scripted.forms.elements.constants import PLAIN, VariesError, attribute_of, constant_of
 from trtconv.export.exporters.scripted.forms.elements.fixed_steps import LONGEST, FixedSteps
-from trtconv.export.exporters.scripted.forms.elements.groups import Group, Layout, Value, displayed
+from trtconv.export.exporters.scripted.forms.elements.groups import Group, Layout, Value, displayed, part_of
 from trtconv.export.exporters.scripted.forms.elements.held import NotSeparableError
+from trtconv.export.exporters.scripted.forms.folding import joined
 
 
 class ElementValues(FixedSteps):
@@ -71,12 +72,7 @@ class ElementValues(FixedSteps):
             except VariesError:
                 pass
         if isinstance(node, ast.BoolOp):
-            ends = isinstance(node.op, ast.Or)
-            values = [self.test(v) for v in node.values]
-            decided = next((i for i, v in enumerate(values) if isinstance(v, ast.Constant) and v.value is ends), None)
-            values = values if decided is None else values[: decided + 1]
-            values = [v for v in values if not (isinstance(v, ast.Constant) and v.value is not ends)]
-            return values[0] if len(values) == 1 else ast.copy_location(ast.BoolOp(node.op, values), node)
+            return joined(node, [self.test(v) for v in node.values])
         return self._inside(node)
 
     def _located(self, group: Group, node: ast.expr) -> Group:
@@ -272,12 +268,6 @@ def _constant_key(node: ast.expr, read: Any) -> Any:
         return constant_of(node, read)
     except VariesError:
         raise NotSeparableError(None) from None
-
-
-def part_of(element: ast.expr, index: int) -> ast.expr:
-    """`element[index]`."""
-    part = ast.Subscript(copy.deepcopy(element), ast.Constant(index), ast.Load())
-    return ast.fix_missing_locations(ast.copy_location(part, element))
 
 
 def _is_key(node: ast.expr | None) -> bool:
