@@ -33,6 +33,7 @@ from trtconv.export.module.user_code import (
     python_frames,
 )
 from trtconv.export.recurrent import onnx_form
+from trtconv.export.sizes.exact_floats import ranges_of_hints
 from trtconv.export.sizes.exact_sizes import inexact_sizes
 from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
 from trtconv.export.symbolic import whole_extremes
@@ -85,7 +86,7 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
     from torch._dynamo.exc import UserError, UserErrorType
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
-        with torch.no_grad(), separate_classes(), without_layout_guards(), _whole_stacks(), fixing_lines() as fixing:
+        with torch.no_grad(), _tracing(trace), fixing_lines() as fixing:
             try:
                 program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
             except UserError as error:
@@ -113,6 +114,13 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
         if several and bounds_some(str(error)) and (joint := _joint_condition(run, trace, str(error))) is not None:
             raise joint from error
         raise
+
+
+@contextmanager
+def _tracing(trace: Trace) -> Iterator[None]:
+    """What holds while torch.export traces."""
+    with separate_classes(), without_layout_guards(), _whole_stacks(), ranges_of_hints(trace):
+        yield
 
 
 def _joint_condition(run: Callable[[Any], Any], trace: Trace, bounds: str) -> Exception | None:

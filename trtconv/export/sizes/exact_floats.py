@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +19,8 @@ from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from trtconv.export.exporters.trace import Trace
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -41,6 +45,8 @@ TAKING = frozenset(
 )  # fmt: skip
 
 
+_NO_RANGES: Mapping[int, tuple[int, int]] = MappingProxyType({})
+_HINTED: ContextVar[Mapping[int, tuple[int, int]]] = ContextVar("hinted", default=_NO_RANGES)
 _inexact: dict[str, None] = {}
 # What was worked out in one trace, by expression and type: None for a number that FP32 gives anyway.
 _FORMS: WeakKeyDictionary[Any, dict[Any, Form | None]] = WeakKeyDictionary()
@@ -102,7 +108,7 @@ def _form(number: Any, kind: str) -> Form | None:
 
     env, expression = number.node.shape_env, number.node.expr
     symbols = sorted(expression.free_symbols, key=str)
-    ranges = [r for r in (_range(env, symbol) for symbol in symbols) if r is not None]
+    ranges = [r for r in (range_of(env, symbol) for symbol in symbols) if r is not None]
     if not symbols or len(ranges) < len(symbols):
         return None
     lengths = [high - low + 1 for low, high in ranges]
@@ -128,11 +134,25 @@ def _form(number: Any, kind: str) -> Form | None:
     return form
 
 
-def _range(env: Any, symbol: Any) -> tuple[int, int] | None:
+@contextmanager
+def ranges_of_hints(trace: Trace) -> Iterator[None]:
+    """In the block, sizes of which torch has no range yet have that of the dim whose traced size they have."""
+    sizes = [size for _, size in trace.sizes]
+    ranges = {size: trace.space[name] for name, size in trace.sizes if sizes.count(size) == 1 and name in trace.space}
+    token = _HINTED.set({size: (r.min, r.max) for size, r in ranges.items()})
+    try:
+        yield
+    finally:
+        _HINTED.reset(token)
+
+
+def range_of(env: Any, symbol: Any) -> tuple[int, int] | None:
+    """The smallest and the largest value of a symbol of a trace; None where it has none."""
     bounds = env.var_to_range.get(symbol)
     # torch's own infinity of whole numbers says that it is finite.
     if bounds is None or not bounds.upper.is_Integer or not bounds.lower.is_Integer:
-        return None
+        hint = env.backed_var_to_val.get(symbol)
+        return None if hint is None else _HINTED.get().get(int(hint))
     low = int(bounds.lower)
     # A trace leaves out 0 and 1 of a size that may be 1.
     return (0 if low <= 2 else low), int(bounds.upper)

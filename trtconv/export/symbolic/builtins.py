@@ -19,6 +19,7 @@ import numpy as np
 
 from trtconv.export.module.user_code import Frame, is_library, is_machinery
 from trtconv.export.sizes.comparisons import require_divisor
+from trtconv.export.symbolic.arithmetic import size_steps
 from trtconv.export.symbolic.arithmetic.numpy_numbers import symbolic_numpy
 from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
 
@@ -47,6 +48,8 @@ class SymbolicInt(int, metaclass=_LikeBuiltin):
 
         if not _stays(value):
             return builtins.int(value, *rest)
+        if size_steps.is_remembered(value) and (whole := size_steps.rounded(value, builtins.int)) is not None:
+            return whole
         if isinstance(value, torch.Tensor):
             return value.to(torch.int64)
         return torch.sym_int(value) if isinstance(value, torch.SymFloat) else value
@@ -70,7 +73,7 @@ def _stays(value: Any) -> bool:
     import torch
 
     if isinstance(value, torch.Tensor):
-        return value.dim() == 0 and bool(torch.jit.is_tracing())
+        return value.dim() == 0 and (bool(torch.jit.is_tracing()) or size_steps.is_remembered(value))
     return is_symbolic(value)
 
 
@@ -107,6 +110,8 @@ def _rounded(value: Any, digits: Any = None) -> Any:
 
     if digits is not None or not _stays(value):
         return round(value) if digits is None else round(value, digits)
+    if size_steps.is_remembered(value) and (whole := size_steps.rounded(value, round)) is not None:
+        return whole
     if isinstance(value, torch.Tensor):
         return torch.round(value).to(torch.int64) if value.dtype.is_floating_point else value
     if isinstance(value, torch.SymInt):
@@ -128,6 +133,8 @@ def _symbolic_math() -> types.SimpleNamespace:
 
     def rounded(plain: Any, of_tensor: Any) -> Any:
         def apply(value: Any) -> Any:
+            if size_steps.is_remembered(value) and (whole := size_steps.rounded(value, plain)) is not None:
+                return whole
             if isinstance(value, torch.Tensor) and _stays(value):
                 return of_tensor(value).to(torch.int64) if value.dtype.is_floating_point else value
             return plain(value)
@@ -144,12 +151,13 @@ def _symbolic_math() -> types.SimpleNamespace:
         def apply(value: Any, *base: Any) -> Any:
             if not _stays(value) or any(map(_stays, base)):
                 return plain(value, *base)
-            if base:
-                # `math.log(n, 2)` is the quotient of two logarithms.
-                return apply(value) / math.log(*base)
-            if isinstance(value, torch.Tensor):
-                return of_tensor(value.to(torch.float32))
-            return of_tensor(torch.full((), torch.sym_float(value), dtype=torch.float32))
+            is_tensor = isinstance(value, torch.Tensor)
+            number = value.to(torch.float32) if is_tensor else torch.full((), torch.sym_float(value), dtype=torch.float32)
+            # `math.log(n, 2)` is the quotient of two logarithms.
+            result = of_tensor(number) / math.log(*base) if base else of_tensor(number)
+            of_size = isinstance(value, torch.SymInt) or (is_tensor and not value.dtype.is_floating_point)
+            # Of 0 there is no logarithm, and a range may start there.
+            return size_steps.remember(result, value, lambda n: plain(max(n, 1), *base)) if of_size else result
 
         return apply
 
@@ -163,6 +171,7 @@ def _symbolic_math() -> types.SimpleNamespace:
         "trunc": lambda v: SymbolicInt(v),
         "isqrt": lambda v: SymbolicInt(root(v)) if _stays(v) else math.isqrt(v),
         "sqrt": root,
+        "gcd": lambda *v: size_steps.gcd(*v) if any(map(_stays, v)) else math.gcd(*v),
     }
     return types.SimpleNamespace(**{**vars(math), **replaced})
 
@@ -209,7 +218,7 @@ def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = Non
 
 @contextmanager
 def _masks_of_sizes() -> Iterator[None]:
-    """`(h - 1) | 7` and `h & 7` as arithmetic: torch.export fixes a size of which bits are asked."""
+    """`(h - 1) | 7`, `h & 7` and `h.bit_length()` as arithmetic: torch.export fixes a size of which bits are asked."""
     import torch
 
     def low_bits(mask: Any) -> bool:
@@ -225,6 +234,7 @@ def _masks_of_sizes() -> Iterator[None]:
 
     plain_or, plain_and = torch.SymInt.__or__, torch.SymInt.__and__
     with ExitStack() as stack:
+        size_steps.patch_bit_lengths(stack)
         for name, masked in (("__or__", either), ("__ror__", either), ("__and__", both), ("__rand__", both)):
             stack.enter_context(mock.patch.object(torch.SymInt, name, masked))
         yield

@@ -45,6 +45,28 @@ def axis_constant(name: str, axis: int) -> onnx.NodeProto:
     return onnx.helper.make_node("Constant", [], [name], name, value=value)
 
 
+def flatten_steps(graph: onnx.GraphProto, stacked: str) -> str:
+    """Add, in place, the rows `stacked` [steps, elements, ...] as rows [steps * elements, ...]; gives their name."""
+    import numpy as np
+    import onnx
+
+    flat = f"{stacked}_flat"
+    end = onnx.numpy_helper.from_array(np.array([np.iinfo(np.int64).max], np.int64), f"{flat}_end")
+    new = [
+        onnx.helper.make_node("Shape", [stacked], [f"{flat}_sizes"], f"{flat}_sizes"),
+        axis_constant(f"{flat}_start", 2),
+        onnx.helper.make_node("Constant", [], [end.name], end.name, value=end),
+        onnx.helper.make_node("Slice", [f"{flat}_sizes", f"{flat}_start", end.name], [f"{flat}_rest"], f"{flat}_rest"),
+        axis_constant(f"{flat}_rows", -1),
+        onnx.helper.make_node("Concat", [f"{flat}_rows", f"{flat}_rest"], [f"{flat}_shape"], f"{flat}_shape", axis=0),
+        onnx.helper.make_node("Reshape", [stacked, f"{flat}_shape"], [flat], flat),
+    ]
+    nodes = list(graph.node)
+    behind = next(i for i, n in enumerate(nodes) if stacked in n.output) + 1
+    replace_nodes(graph, [*nodes[:behind], *new, *nodes[behind:]])
+    return flat
+
+
 def read_elements(graph: onnx.GraphProto, name: str, firsts: Sequence[str], stacked: str) -> None:
     """Write what reads the list `name` as reads of `stacked` [steps, ...] behind the first elements, in place."""
     if not any(name in values_read(node) for node in graph.node):

@@ -21,7 +21,13 @@ from trtconv.core.model.bodies import (
     walk_nodes,
 )
 from trtconv.core.model.file import load_model
-from trtconv.export.exporters.scripted.elements_read import axis_constant, read_elements, reads_elements, rows_behind
+from trtconv.export.exporters.scripted.elements_read import (
+    axis_constant,
+    flatten_steps,
+    read_elements,
+    reads_elements,
+    rows_behind,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -33,12 +39,12 @@ OWN = "module."
 
 @dataclass(frozen=True)
 class FilledList:
-    """A list that a Loop fills by one element a step: its place among the states, and the nodes that know it."""
+    """A list that a Loop fills by so many elements a step: its place among the states, and the nodes that know it."""
 
     loop: onnx.NodeProto
     index: int
     start: onnx.NodeProto
-    insert: onnx.NodeProto
+    inserts: tuple[onnx.NodeProto, ...]
     joins: tuple[onnx.NodeProto, ...]
 
     @property
@@ -75,6 +81,8 @@ def stack_sequences(path: Path, *, of_rows: bool = False) -> None:
         if rank is None:
             model = onnx.ModelProto.FromString(before)
             break
+        if len(filled.inserts) > 1:
+            stacked, rank = flatten_steps(model.graph, stacked), rank - 1
         _join(model.graph, filled, stacked, rank)
         read_elements(model.graph, name, filled.start.input, stacked)
     replace_nodes(model.graph, leading_to(model.graph.node, [o.name for o in model.graph.output]))
@@ -95,26 +103,30 @@ def _filled_lists(graph: onnx.GraphProto, of_rows: bool) -> Iterator[FilledList]
             start = makers.get(state)
             if start is None or start.op_type not in ("SequenceEmpty", "SequenceConstruct"):
                 continue
-            insert = _only_insert(body, index)
+            inserts = _only_inserts(body, index)
             name = loop.output[index]
             joins = tuple(n for n in graph.node if name in values_read(n))
             own = [n for n in graph.node if state in values_read(n)] == [loop]
-            if insert is not None and own and joins and all(_stacks(n, name, body, insert, of_rows) for n in joins):
-                yield FilledList(loop, index, start, insert, joins)
+            if inserts and own and joins and all(_stacks(n, name, body, inserts, of_rows) for n in joins):
+                yield FilledList(loop, index, start, inserts, joins)
 
 
-def _only_insert(body: onnx.GraphProto, index: int) -> onnx.NodeProto | None:
-    """The node that puts one element at the end of a list in each step, where nothing else knows the list."""
+def _only_inserts(body: onnx.GraphProto, index: int) -> tuple[onnx.NodeProto, ...]:
+    """The nodes that put elements at the end of a list, one after the other; none where another knows the list."""
     before, after = body.input[2 + index].name, body.output[1 + index].name
-    readers = [n for n in body.node if before in values_read(n)]
-    if len(readers) != 1 or readers[0].op_type != "SequenceInsert" or list(readers[0].output) != [after]:
-        return None
+    inserts: list[onnx.NodeProto] = []
+    while not inserts or before != after:
+        readers = [n for n in body.node if before in values_read(n)]
+        if len(readers) != 1 or readers[0].op_type != "SequenceInsert" or len([i for i in readers[0].input if i]) != 2:
+            return ()
+        inserts += readers
+        before = readers[0].output[0]
     behind = any(after in values_read(n) for n in body.node) or [o.name for o in body.output].count(after) > 1
-    return None if behind or len([i for i in readers[0].input if i]) != 2 else readers[0]
+    return () if behind else tuple(inserts)
 
 
 def _stacks(
-    join: onnx.NodeProto, list_name: str, body: onnx.GraphProto, insert: onnx.NodeProto, of_rows: bool
+    join: onnx.NodeProto, list_name: str, body: onnx.GraphProto, inserts: Sequence[onnx.NodeProto], of_rows: bool
 ) -> bool:
     """True where elements become rows of an axis of their own: by `stack`, or by `cat` of elements of one row.
 
@@ -124,7 +136,8 @@ def _stacks(
         return of_rows and reads_elements(join, list_name)
     if of_rows:
         return True
-    return bool(_attribute(join, "new_axis")) or _unsqueezed(body, insert.input[1]) == _attribute(join, "axis")
+    axis = _attribute(join, "axis")
+    return bool(_attribute(join, "new_axis")) or all(_unsqueezed(body, n.input[1]) == axis for n in inserts)
 
 
 def _unsqueezed(graph: onnx.GraphProto, name: str) -> int | None:
@@ -140,14 +153,26 @@ def _unsqueezed(graph: onnx.GraphProto, name: str) -> int | None:
 
 
 def _become_scan_output(filled: FilledList) -> str:
-    """Take the list from the states of the Loop; its elements are a scan output, the last of the outputs."""
+    """Take the list from the states of the Loop; its elements are a scan output, the last of the outputs.
+
+    Gives the value of their rows: [steps, ...], with several elements a step [steps, elements, ...].
+    """
     import onnx
 
     body, loop, index = filled.body, filled.loop, filled.index
-    element = f"{filled.insert.output[0]}_element"
+    elements = [n.input[1] for n in filled.inserts]
+    element = f"{filled.inserts[-1].output[0]}_element"
     stacked = f"{loop.output[index]}_stacked"
-    nodes = [n for n in body.node if n != filled.insert]
-    replace_nodes(body, [*nodes, onnx.helper.make_node("Identity", [filled.insert.input[1]], [element], f"{element}/")])
+    nodes = [n for n in body.node if n not in filled.inserts]
+    if len(elements) == 1:
+        nodes.append(onnx.helper.make_node("Identity", elements, [element], f"{element}/"))
+    else:
+        nodes.append(axis_constant(f"{element}_axis", 0))
+        rows = [f"{element}_{number}" for number in range(len(elements))]
+        for one, row in zip(elements, rows, strict=True):
+            nodes.append(onnx.helper.make_node("Unsqueeze", [one, f"{element}_axis"], [row], row))
+        nodes.append(onnx.helper.make_node("Concat", rows, [element], f"{element}/", axis=0))
+    replace_nodes(body, nodes)
     del body.input[2 + index]
     del body.output[1 + index]
     body.output.add().name = element

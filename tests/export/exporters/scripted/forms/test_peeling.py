@@ -11,6 +11,16 @@ from trtconv.export.exporters.scripted.forms.folding import folded
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
 
 PEELED = {
+    "a sum": """
+        def f(x):
+            total, scaled = 0, 0
+            total = 0
+            scaled = 0.5
+            for t in range(len(x)):
+                total = total + x[t]
+                scaled = scaled * 2 + total + t
+            return total, scaled
+    """,
     "a state that is None": """
         def f(x):
             last, out = None, []
@@ -144,7 +154,15 @@ PEELED = {
     """,
 }  # fmt: skip
 LEFT = {
-    "no state": "def f(x):\n    h = 0\n    for row in x:\n        h = h + row\n    return h\n",
+    "numbers": """
+        def f(x):
+            h, n = 0, 1.5
+            h = 0
+            for t, row in enumerate(x):
+                h = max(h, t) * 2 + len(x)
+                h += t if h > 3 else 1
+            return h
+    """,
     "an end before the last": """
         def f(x):
             h = None

@@ -28,7 +28,7 @@ class AtLeast:
     low: int
 
 
-# None, a flag, a whole number, or less than that.
+# None, a flag, a number, or less than that.
 Known = Any
 Facts = dict[str, Known]
 
@@ -61,7 +61,7 @@ def common(first: Facts, second: Facts) -> Facts:
 
 def constant_of(node: ast.expr) -> Known:
     """What a literal is; that it is no None otherwise."""
-    if isinstance(node, ast.Constant) and (is_constant(node.value) or type(node.value) is int):
+    if isinstance(node, ast.Constant) and (is_constant(node.value) or type(node.value) in (int, float)):
         return node.value
     return Unknown.VALUE
 

@@ -1,4 +1,4 @@
-"""The first step of a loop apart from the others, where a state is None before it:
+"""The first step of a loop apart from the others, where a state is None before it, or a number (`total = 0`):
 
     h, outputs = None, []                          h, outputs = None, []
     for t in range(x.shape[1]):                    t, stop = 0, x.shape[1]
@@ -21,7 +21,7 @@ from collections.abc import Collection, Sequence
 from trtconv.export.exporters.scripted.forms.folding import Facts, Unknown, common, constant_of, folded, is_constant
 from trtconv.export.exporters.scripted.forms.leaving import of_this_loop, without_continue
 from trtconv.export.exporters.scripted.forms.steps import steps_of
-from trtconv.export.exporters.scripted.forms.variables import assigned, read, read_first
+from trtconv.export.exporters.scripted.forms.variables import assigned, names_of_numbers, read, read_first
 
 _LEAVES = (ast.Break, ast.Return, ast.Continue)
 # Over the parts of a module a script has no loop: it writes each step.
@@ -33,7 +33,8 @@ class _NotPeelableError(Exception):
 
 
 def peel_loops(function: ast.FunctionDef, never_given: Collection[str] = ()) -> ast.FunctionDef:
-    """The function with the first steps apart of loops before which a state is None, or which set it in the first.
+    """The function with the first steps apart of loops before which a state is None or the number that a sum starts
+    from, or which set it in the first.
 
     A new tree whose nodes have the lines of those they come from; the function itself where there is no such loop.
     `never_given` are parameters that are always None.
@@ -93,7 +94,9 @@ class _Peeling:
         match target, value:
             # One after the other, unless one reads what another writes.
             case ast.Tuple(elts=targets), ast.Tuple(elts=values) if (
-                len(targets) == len(values) and any(map(_is_none, values)) and not assigned(targets) & read(values)
+                len(targets) == len(values)
+                and any(constant_of(v) is not Unknown.VALUE for v in values)
+                and not assigned(targets) & read(values)
             ):
                 parts = [ast.Assign([t], v) for t, v in zip(targets, values, strict=True)]
                 return self.block([ast.copy_location(part, statement) for part in parts], facts)
@@ -136,8 +139,10 @@ class _Peeling:
         names, own = assigned(body), assigned([loop.target])
         constants = {n: facts[n] for n in names & read(body) if is_constant(facts.get(n, Unknown.ANYTHING))}
         undefined = (names & read_first(body)) - self._defined - own
+        numbers = {n for n in names & read_first(body) if type(facts.get(n)) in (int, float)}
+        sums = numbers - names_of_numbers(body, numbers | _counted(loop))
         left = any(isinstance(n, _LEAVES) for s in body for n in of_this_loop(s))
-        if left or own & names or not (constants or undefined) or read([loop.iter]) <= _UNROLLED:
+        if left or own & names or not (constants or undefined or sums) or read([loop.iter]) <= _UNROLLED:
             raise _NotPeelableError
         # Where a test for None follows, a loop without a step is meant, too.
         if _tests_for_none(rest, {n for n, v in constants.items() if v is None}):
@@ -153,7 +158,7 @@ class _Peeling:
         later.update(steps.later_facts)
         entry = dict(later)
         later_body = self.block(body, later)
-        _require_settled(constants, undefined, names, entry, later)
+        _require_settled(constants, undefined | sums, names, entry, later)
         self.count += 1
         facts.clear()
         facts.update({n: v for n, v in common(first, later).items() if n not in own})
@@ -170,12 +175,22 @@ class _Peeling:
         self._defined |= names
 
 
-def _require_settled(constants: Facts, undefined: set[str], names: set[str], entry: Facts, later: Facts) -> None:
+def _counted(loop: ast.For) -> set[str]:
+    """The variables of the loop that are whole numbers."""
+    match loop.iter, loop.target:
+        case ast.Call(func=ast.Name(id="range")), ast.Name(id=name):
+            return {name}
+        case ast.Call(func=ast.Name(id="enumerate")), ast.Tuple(elts=[ast.Name(id=name), *_]):
+            return {name}
+    return set()
+
+
+def _require_settled(constants: Facts, starting: set[str], names: set[str], entry: Facts, later: Facts) -> None:
     """Raise where the second step is not as those that follow it, or is as the first."""
     if any(n in entry and later.get(n, Unknown.ANYTHING) != entry[n] for n in names):
         raise _NotPeelableError
     turned = {n for n, v in constants.items() if entry.get(n, Unknown.ANYTHING) not in (v, Unknown.ANYTHING)}
-    if any(v is None and n not in turned for n, v in constants.items()) or not (turned or undefined):
+    if any(v is None and n not in turned for n, v in constants.items()) or not (turned or starting):
         raise _NotPeelableError
 
 

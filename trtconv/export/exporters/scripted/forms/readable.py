@@ -13,16 +13,20 @@ from trtconv.export.exporters.scripted.forms.elements.inlining import inline_met
 from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
+from trtconv.export.exporters.scripted.forms.resizes import write_resizes
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
+from trtconv.export.exporters.scripted.forms.variables_behind import keep_loop_variables
+from trtconv.export.exporters.scripted.forms.written_lists import write_lists
 
 
 @contextmanager
 def readable_forms(called_alone: Any = None) -> Iterator[None]:
     """Functions that are scripted during the block are read in forms of the same meaning.
 
-    Lists of states are separate variables, loops of which a state is None before the first step are written with that
-    step apart, `reversed(range(n))` counts down, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a row, and a tensor
-    is flipped for a list that is reversed.
+    Lists grow by `append` alone, sums of generators are loops, lists of states are separate variables, loops before
+    which a state is None or the number that a sum starts from are written with the first step apart,
+    `reversed(range(n))` counts down, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a row, and a tensor is flipped
+    for a list that is reversed.
     A parameter that is None by default is a tensor or None; of the function that is `called_alone`, None: TensorRT
     knows no optional tensor.
     """
@@ -52,8 +56,11 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
 def _readable(
     function: ast.FunctionDef, owner: Any, namespace: Mapping[str, Any], never_given: bool
 ) -> ast.FunctionDef:
+    function = write_resizes(keep_loop_variables(write_lists(function, namespace)), namespace)
     absent = {a.arg for a in _optional_states(function)} if never_given else set()
     inlined = inline_methods(function, owner)
+    if inlined is not function:
+        inlined = write_resizes(keep_loop_variables(write_lists(inlined, namespace)), namespace)
     separated = separate_elements(inlined, owner, namespace, absent)
     if separated is inlined:
         separated = separate_elements(function, owner, namespace, absent)

@@ -1,4 +1,4 @@
-"""Lists that are read from their end: `torch.stack(rows[::-1], 1)` is `torch.stack(rows, 1).flip(1)`.
+"""Lists that are read from their end, or in part: `torch.stack(rows[::-1], 1)` is `torch.stack(rows, 1).flip(1)`.
 
 A loop that runs backwards fills its list so, and turns it. ONNX has sequences, but nothing that turns one.
 """
@@ -74,6 +74,10 @@ class _Flipping(ast.NodeTransformer):
         stacked = _stacked(node)
         if stacked is None:
             return node
+        part = _part(stacked, _axis(node)) if self._name is None else None
+        if part is not None:
+            whole = ast.copy_location(ast.Call(node.func, [part[0], *node.args[1:]], node.keywords), node)
+            return ast.copy_location(ast.Subscript(whole, part[1], ast.Load()), node)
         rows = stacked if self._name is not None and _is_name(stacked, self._name) else None
         rows = _turned(stacked) if self._name is None else rows
         if rows is None:
@@ -127,4 +131,21 @@ def _turned(rows: ast.expr) -> ast.expr | None:
             return inner
         case ast.Call(func=ast.Name(id=("list" | "tuple")), args=[inner], keywords=[]):
             return _turned(inner)
+    return None
+
+
+def _part(rows: ast.expr, axis: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """`rows` of `rows[-3:]` or `rows[::2]`, and the index that takes these rows of all of them stacked."""
+    match rows:
+        case ast.Subscript(value=ast.Name() as inner, slice=ast.Slice(step=step) as chosen):
+            if step is not None and not (isinstance(step, ast.Constant) and type(step.value) is int and step.value > 0):
+                return None
+            whole = ast.Slice(None, None, None)
+            if isinstance(axis, ast.Constant) and type(axis.value) is int and axis.value >= 0:
+                before: list[ast.expr] = [whole] * axis.value
+            elif ast.unparse(axis) == "-1":
+                before = [ast.Constant(...)]
+            else:
+                return None
+            return inner, ast.Tuple([*before, chosen], ast.Load())
     return None

@@ -68,3 +68,51 @@ def _read_first(statements: Sequence[ast.stmt], written: set[str]) -> set[str]:
             names |= read([statement]) - written
             written |= assigned([statement])
     return names
+
+
+def names_of_numbers(statements: Sequence[ast.stmt], numbers: set[str]) -> set[str]:
+    """Those of the variables, numbers before the statements, that are numbers behind them for all that can be seen."""
+    left = set(numbers)
+    while True:
+        turned = {n for s in statements for n in _turned(s, left)}
+        if not turned & left:
+            return left
+        left -= turned
+
+
+def _turned(statement: ast.AST, numbers: set[str]) -> Iterator[str]:
+    """The variables that may get something else than a number, by themselves or one of several."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AugAssign(
+                target=ast.Name(id=name), value=value
+            ):
+                yield from () if _is_number(value, numbers) else (name,)
+            case ast.Assign(targets=targets):
+                yield from (n for t in targets for n in assigned([t]))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield from () if _is_number(value, numbers) else (name,)
+
+
+def _is_number(value: ast.expr, numbers: set[str]) -> bool:
+    """True for arithmetic on constants, sizes and the variables."""
+    match value:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name):
+            return name in numbers
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left, numbers) and _is_number(right, numbers)
+        case ast.UnaryOp(operand=operand):
+            return _is_number(operand, numbers)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_number(body, numbers) and _is_number(orelse, numbers)
+        case ast.Subscript(value=ast.Attribute(attr="shape")) | ast.Compare():
+            return True
+        case ast.Call(func=ast.Name(id="len" | "int" | "float" | "bool")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size" | "dim" | "item" | "numel")):
+            return True
+        case ast.Call(func=ast.Name(id="min" | "max" | "abs" | "round"), args=arguments):
+            return all(_is_number(a, numbers) for a in arguments)
+    return False

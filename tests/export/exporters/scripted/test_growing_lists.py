@@ -1,0 +1,103 @@
+"""Loops that put several rows into a list a step, that read a part of it, and that resize what they carry on."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+
+from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.requests import ModuleSource
+from trtconv.export.module.source import load_module
+
+NETS = """
+class TwoRows(nn.Module):
+    def forward(self, x):
+        rows, s = [], torch.zeros_like(x[:, 0])
+        for t in range(x.shape[1]):
+            s = s * 0.5 + x[:, t]
+            rows += [s, -s * t]
+        return torch.stack(rows, 1), torch.cat([x[:, :1], torch.stack(rows, -1).mean(-1)[:, None]], 1)
+
+
+class RowsOfOne(nn.Module):
+    def forward(self, x):
+        rows, s = [x[:, :1]], torch.zeros_like(x[:, :1])
+        for t in range(x.shape[1]):
+            s = torch.tanh(s + x[:, t].unsqueeze(1))
+            rows = rows + [s]
+            rows = [*rows, s * 2]
+        return torch.cat(rows, 1)
+
+
+class Summed(nn.Module):
+    def forward(self, x):
+        return sum(torch.tanh(x[:, t]) * (t + 1) for t in range(x.shape[1])) / x.shape[1]
+
+
+class Behind(nn.Module):
+    def forward(self, x):
+        s = x[:, 0]
+        for t in range(x.shape[1]):
+            s = s * 0.5 + x[:, t]
+        return s / (t + 1)
+
+
+class Parts(nn.Module):
+    def forward(self, x):
+        rows, s = [], torch.zeros_like(x[:, 0])
+        for t in range(x.shape[1]):
+            s = torch.tanh(s + x[:, t])
+            rows.append(s)
+        return torch.stack(rows[-3:], 1), torch.stack(rows[::2], dim=1), torch.stack(rows[1:], -1).sum(-1)
+
+
+class Changes(nn.Module):
+    def forward(self, x):
+        s, total, largest = torch.zeros_like(x[:, 0]), 0, 0.0
+        for t in range(x.shape[1]):
+            before = s
+            s = torch.maximum(s, x[:, t])
+            total = total + (s - before)
+            largest = largest + x[:, t].abs().amax(-1, keepdim=True)
+        return total, largest
+
+
+class Resized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 2, 3, padding=1)
+        self.up = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True)
+
+    def forward(self, x):
+        s, rows = torch.zeros_like(x[:, 0]), []
+        for t in range(x.shape[1]):
+            s = torch.tanh(self.conv(x[:, t] + s))
+            rows.append(F.interpolate(s, scale_factor=2.0, mode="bilinear", align_corners=False) + self.up(s))
+        return torch.stack(rows, 1), F.interpolate(s, scale_factor=2)
+"""
+STEPS = (["x:float32[N,T,4]"], "N=1:1:2 T=1:5:9", (4,))
+FRAMES = (["x:float32[N,T,2,H,5]"], "N=1:1:2 T=1:2:4 H=3:4:5", (2, 4, 5))
+NAMES = ("TwoRows", "RowsOfOne", "Summed", "Behind", "Changes")
+CASES = {**dict.fromkeys(NAMES, STEPS), "Parts": (STEPS[0], "N=1:1:2 T=2:5:9", (4,)), "Resized": FRAMES}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_converts_at_every_length(write_module, export, name):
+    inputs, space, shape = CASES[name]
+    path = write_module(NETS)
+    result = export(f"{path}:{name}", inputs, space, exporter="torchscript")
+    nodes = list(walk_nodes(onnx.load(result.model).graph.node))
+    assert [n for n in nodes if n.op_type == "Loop"]
+    assert not [n for n in nodes if n.op_type.startswith("Sequence")]
+    module = load_module(ModuleSource(f"{path}:{name}", base=path.parent)).eval()
+    session = onnxruntime.InferenceSession(result.model)
+    for length in (2, 3, 4):
+        x = np.random.default_rng(length).standard_normal((2, length, *shape), dtype=np.float32)
+        with torch.no_grad():
+            outputs = module(torch.from_numpy(x))
+        expected = [*outputs] if isinstance(outputs, tuple) else [outputs]
+        for y, e in zip(session.run(None, {"x": x}), expected, strict=True):
+            np.testing.assert_allclose(y, e.numpy(), atol=3e-6)
