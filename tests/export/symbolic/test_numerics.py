@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from trtconv.export.symbolic import order, short_time
-from trtconv.export.symbolic.arithmetic import division, numerics
+from trtconv.export.symbolic.arithmetic import division, numerics, shifts
 from trtconv.export.symbolic.indexing import sums
 from trtconv.export.symbolic.mode import symbolic_functions
 
@@ -132,7 +132,7 @@ def test_the_remainder_by_a_size_is_one_by_a_tensor():
 def test_shifts_by_all_bits(dtype, bits):
     ends = torch.iinfo(dtype)
     x = torch.tensor([ends.min, ends.max, -1, 0, 1, 5], dtype=dtype)
-    assert torch.equal(division.shift_right(None, x, bits), x >> bits)
+    assert torch.equal(shifts.shift_right(None, x, bits), x >> bits)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

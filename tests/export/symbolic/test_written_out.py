@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from trtconv.export.symbolic import convolution, grids, linear_algebra, order, short_time
-from trtconv.export.symbolic.arithmetic import division, error_functions, exponents, numerics
+from trtconv.export.symbolic.arithmetic import division, error_functions, exponents, numerics, shifts
 from trtconv.export.symbolic.mode import symbolic_functions
 from trtconv.export.symbolic.recording import written_out
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
@@ -111,7 +111,7 @@ def test_whole_numbers_are_divided_as_such():
         assert torch.equal(
             division.divide(None, x, 8, rounding_mode=mode), torch.div(x.long(), 8, rounding_mode=mode).int()
         )
-    assert torch.equal(division.shift_right(None, x, 3), x >> 3)
+    assert torch.equal(shifts.shift_right(None, x, 3), x >> 3)
 
 
 @pytest.mark.parametrize("center", [True, False])

@@ -152,7 +152,8 @@ def _symbolic_math() -> types.SimpleNamespace:
             if not _stays(value) or any(map(_stays, base)):
                 return plain(value, *base)
             is_tensor = isinstance(value, torch.Tensor)
-            number = value.to(torch.float32) if is_tensor else torch.full((), torch.sym_float(value), dtype=torch.float32)
+            kind = torch.float32
+            number = value.to(kind) if is_tensor else torch.full((), torch.sym_float(value), dtype=kind)
             # `math.log(n, 2)` is the quotient of two logarithms.
             result = of_tensor(number) / math.log(*base) if base else of_tensor(number)
             of_size = isinstance(value, torch.SymInt) or (is_tensor and not value.dtype.is_floating_point)
@@ -234,7 +235,7 @@ def _masks_of_sizes() -> Iterator[None]:
 
     plain_or, plain_and = torch.SymInt.__or__, torch.SymInt.__and__
     with ExitStack() as stack:
-        size_steps.patch_bit_lengths(stack)
+        size_steps.patch_bits_of_sizes(stack)
         for name, masked in (("__or__", either), ("__ror__", either), ("__and__", both), ("__rand__", both)):
             stack.enter_context(mock.patch.object(torch.SymInt, name, masked))
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,11 +32,36 @@ def _centres(count: Any, like: Any, corners: bool) -> Any:
 
 
 def arange_of_mixed(func: Any, *bounds: Any, dtype: Any = None, **named: Any) -> Any:
-    """`torch.arange(-2, 3.0)`: the exporters write whole numbers where the first bound is one."""
+    """`torch.arange(-2, 3.0)`: the exporters write whole numbers where the first bound is one.
+
+    Of `torch.arange(0, 0.1 * t, 0.1)` they count the steps in FP32, and torch in FP64.
+    """
+    import torch
+
+    if any(isinstance(b, (float, torch.SymFloat)) for b in bounds) and _are_traced(bounds):
+        return _steps(bounds, dtype, named)
     plain = all(isinstance(b, (int, float)) and not isinstance(b, bool) for b in bounds)
     if dtype is not None or not plain or len({type(b) for b in bounds}) < 2:
         return NotImplemented
     return func(*(float(b) for b in bounds), **named)
+
+
+def _are_traced(bounds: Any) -> bool:
+    import torch
+
+    return any(isinstance(b, (torch.SymInt, torch.SymFloat)) and is_symbolic(b) for b in bounds)
+
+
+def _steps(bounds: Any, dtype: Any, named: Any) -> Any:
+    """`start + step * i` for as many whole i as aten's arange counts: `ceil((end - start) / step)`."""
+    import torch
+
+    start, end, step = (bounds if len(bounds) == 3 else (*bounds, 1) if len(bounds) == 2 else (0, *bounds, 1))
+    kind = dtype or torch.get_default_dtype()
+    if not set(named) <= {"device"} or not kind.is_floating_point or (isinstance(step, (int, float)) and step == 0):
+        return NotImplemented
+    index = torch.arange(maximum(math.ceil((end - start) / step), 0), **named).to(kind)
+    return index * step + start
 
 
 def triangle(*, lower: bool) -> Callable[..., Any]:

@@ -35,6 +35,7 @@ from trtconv.export.symbolic.arithmetic import (
     losses,
     numerics,
     running_sums,
+    shifts,
     small_integers,
 )
 from trtconv.export.symbolic.arithmetic.half_precision import computed_in_float32, with_numbers_of_torch
@@ -87,8 +88,11 @@ def handlers() -> dict[str, Handler]:
         "zeros": complex_parts.zeros, "zeros_like": complex_parts.zeros_like,
         "diagonal": order.diagonal, "remainder": division.remainder,
         "__mod__": division.remainder,
-        "__rshift__": division.shift_right, "bitwise_right_shift": division.shift_right,
-        "__lshift__": division.shift_left, "bitwise_left_shift": division.shift_left,
+        **dict.fromkeys(("__rshift__", "bitwise_right_shift"), shifts.shift_right),
+        **dict.fromkeys(("__lshift__", "bitwise_left_shift"), shifts.shift_left),
+        **dict.fromkeys(("__irshift__", "bitwise_right_shift_"), shifts.in_place(shifts.shift_right)),
+        **dict.fromkeys(("__ilshift__", "bitwise_left_shift_"), shifts.in_place(shifts.shift_left)),
+        **dict.fromkeys(("trunc", "fix"), division.truncated),
         "log1p": numerics.log1p, "expm1": numerics.expm1, "special_log1p": numerics.log1p,
         "special_expm1": numerics.expm1, "special_xlog1py": numerics.xlog1py, "floor_divide": division.floor_divide,
         "__floordiv__": division.floor_divide, "__rfloordiv__": division.reversed_floor_divide,

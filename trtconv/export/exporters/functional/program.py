@@ -29,8 +29,8 @@ def rewritten_by_node() -> Iterator[None]:
         try:
             return _prepared(program, registry)
         except Exception:  # noqa: BLE001 - torch raises whatever an operator makes it raise; its own way is the other one
-            # torch would run the conditions on sizes again, and fix the sizes in them: Python's `min` asks which is less.
-            with mock.patch.object(_unlift, "_ok_to_generate_guards_fn", lambda: False):
+            # torch would run the conditions on sizes again, and fix these: Python's `min` asks which is less.
+            with mock.patch.object(_unlift, "_ok_to_generate_guards_fn", return_value=False):
                 return prepare(program, registry=registry)
 
     with remembered_forms(), mock.patch.object(_core, "_prepare_exported_program_for_export", by_node):

@@ -27,7 +27,11 @@ def floored_fraction(graph: Any, dividend: Any, divisor: Any) -> Any:
     # What is left is rounding, to either side of a whole number.
     above = graph.op("Greater", graph.op("Sub", whole, low), values.constant(graph, 0.5))
     nearest = graph.op("Where", above, graph.op("Add", low, one), low)
-    return graph.op("Where", graph.op("Equal", divisor, zero), graph.op("Div", dividend, divisor), nearest)
+    # A zero has the sign of the quotient.
+    quotient = graph.op("Div", dividend, divisor)
+    signed_zero = graph.op("Mul", quotient, zero)
+    nearest = graph.op("Where", graph.op("Equal", nearest, zero), signed_zero, nearest)
+    return graph.op("Where", graph.op("Equal", divisor, zero), quotient, nearest)
 
 
 def fraction_left(graph: Any, x: Any, divisor: Any) -> Any:

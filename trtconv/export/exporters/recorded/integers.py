@@ -21,6 +21,7 @@ def forms(opset: int) -> dict[str, Form]:
     return {
         **dict.fromkeys(("floor_divide", "floordiv"), floor_divide),
         **dict.fromkeys(("__rshift_", "bitwise_right_shift"), shift_right),
+        **dict.fromkeys(("__lshift_", "bitwise_left_shift"), shift_left),
         "div": _divide(values.plain_form("div", opset)),
         "fmod": _cut_remainder(values.plain_form("fmod", opset)),
         "remainder": _remainder(values.plain_form("remainder", opset)),
@@ -67,31 +68,62 @@ def floored_quotient(graph: Any, dividend: Any, divisor: Any, positive: bool) ->
 
 
 def shift_right(graph: Any, x: Any, bits: Any) -> Any:
-    """x >> bits: the quotient by a power of two, rounded down.
+    """x >> bits: the quotient by a power of two, rounded down; of an amount below zero the sign, as in aten."""
+    kind = values.result_kind(graph, x, bits)
+    wide = _divided_as(kind)
+    x = values.cast_to(graph, x, wide)
+    for power in _powers(graph, bits, wide, below_zero=_bits_of(wide)):
+        x = floored_quotient(graph, x, power, positive=True)
+    return values.cast(graph, x, kind)
 
-    The type has no power for its last bit, so that a shift by as much is taken in two.
+
+def shift_left(graph: Any, x: Any, bits: Any) -> Any:
+    """x << bits: the product with a power of two; 0 of an amount below zero or of all bits of the type, as in aten."""
+    import torch
+
+    kind = values.result_kind(graph, x, bits)
+    wide = _divided_as(kind)
+    shifted = values.cast_to(graph, x, wide)
+    for power in _powers(graph, bits, wide, below_zero=0):
+        shifted = graph.op("Mul", shifted, power)
+    amount = values.cast_to(graph, bits, torch.int32)
+    ends = [graph.op("Constant", value_t=torch.tensor(end, dtype=torch.int32)) for end in (0, _bits_of(kind))]
+    outside = graph.op("Or", graph.op("Less", amount, ends[0]), graph.op("Not", graph.op("Less", amount, ends[1])))
+    zero = graph.op("Constant", value_t=torch.tensor(0, dtype=wide))
+    return values.cast(graph, graph.op("Where", outside, zero, shifted), kind)
+
+
+def _bits_of(kind: Any) -> int:
+    """How many bits a type has, of ONNX or of torch."""
+    import torch
+
+    dtype = kind if isinstance(kind, torch.dtype) else values.dtype_of(kind)
+    return int(torch.iinfo(dtype or torch.int64).bits)
+
+
+def _powers(graph: Any, bits: Any, dtype: Any, below_zero: int) -> list[Any]:
+    """Two powers of two whose product is 2**bits, as the type has none for its last bit; `below_zero` stands for
+    amounts that are.
     """
     import torch
 
-    number, kind = values.number_of(bits), values.result_kind(graph, x, bits)
-    wide = _divided_as(kind)
-    most = torch.iinfo(wide).bits - 2
-    x = values.cast_to(graph, x, wide)
+    most, number = _bits_of(dtype) - 2, values.number_of(bits)
     if number is not None:
-        steps = [min(int(number), most), *([min(int(number) - most, most)] if number > most else [])]
-        powers = [graph.op("Constant", value_t=torch.tensor(2**step, dtype=wide)) for step in steps]
-    else:
-        bits = values.cast_to(graph, bits, torch.int32)
-        limit = graph.op("Constant", value_t=torch.tensor(most, dtype=torch.int32))
-        first = graph.op("Min", bits, limit)
-        second = graph.op("Min", graph.op("Sub", bits, first), limit)
-        # FP32 has each power of two exactly.
-        two = values.constant(graph, 2.0)
-        powers = [graph.op("Pow", two, values.cast_to(graph, step, torch.float32)) for step in (first, second)]
-        powers = [values.cast_to(graph, power, wide) for power in powers]
-    for power in powers:
-        x = floored_quotient(graph, x, power, positive=True)
-    return values.cast(graph, x, kind)
+        amount = below_zero if number < 0 else int(number)
+        steps = (min(amount, most), min(max(amount - most, 0), most))
+        return [graph.op("Constant", value_t=torch.tensor(2**step, dtype=dtype)) for step in steps]
+
+    def constant(number: int) -> Any:
+        return graph.op("Constant", value_t=torch.tensor(number, dtype=torch.int32))
+
+    bits = values.cast_to(graph, bits, torch.int32)
+    bits = graph.op("Where", graph.op("Less", bits, constant(0)), constant(below_zero), bits)
+    first = graph.op("Min", bits, constant(most))
+    second = graph.op("Min", graph.op("Sub", bits, first), constant(most))
+    # FP32 has each power of two exactly.
+    two = values.constant(graph, 2.0)
+    powers = [graph.op("Pow", two, values.cast_to(graph, step, torch.float32)) for step in (first, second)]
+    return [values.cast_to(graph, power, dtype) for power in powers]
 
 
 def _divide(plain: Form) -> Form:

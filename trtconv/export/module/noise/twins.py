@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pickle import PickleError
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -139,9 +140,17 @@ def _copied(module: nn.Module) -> nn.Module | None:
     if weight_bytes(module) > LARGEST_COPY:
         return None
     try:
-        return copy.deepcopy(module)
-    except (RuntimeError, TypeError, NotImplementedError, AttributeError):
+        return copy.deepcopy(module, _uncopied(module))
+    except (RuntimeError, TypeError, NotImplementedError, AttributeError, PickleError):
         return None
+
+
+def _uncopied(module: nn.Module) -> dict[int, Any]:
+    """By identity what a copy shares with the module: functions of torch.jit hold nothing and cannot be copied."""
+    import torch
+
+    members = (value for part in module.modules() for value in vars(part).values())
+    return {id(value): value for value in members if isinstance(value, torch.jit.ScriptFunction)}
 
 
 @contextmanager

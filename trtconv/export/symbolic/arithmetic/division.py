@@ -1,4 +1,4 @@
-"""Division rounded down, as torch does it: of floats by the exact remainder, and shifts of integers.
+"""Division rounded down, as torch does it: of floats by the exact remainder.
 
 `floor(x / y)` is one too high where the quotient rounds up to a whole number: 0.7 / 0.1 is 7 in FP32, and 0.7 is less
 than seven times 0.1 there (c10/util/BFloat16-math.h and aten's div_floor_kernel have the formula).
@@ -35,8 +35,7 @@ def divide(func: Any, x: Any, other: Any, *, rounding_mode: str | None = None, o
     if _of_integers(x, other):
         return _cut_off(x, other) if rounding_mode == "trunc" else torch.floor_divide(x, other)
     if rounding_mode == "trunc":
-        # The recording exporter goes through int64, and 1e20 does not fit.
-        return torch.trunc(torch.div(x, other)) if torch.jit.is_tracing() and _of_floats(x, other) else NotImplemented
+        return truncated(torch.trunc, torch.div(x, other)) if _of_floats(x, other) else NotImplemented
     return _floored(x, other) if _of_floats(x, other) else NotImplemented
 
 
@@ -93,33 +92,19 @@ def _floored(x: Any, other: Any) -> Any:
     low = torch.floor(whole)
     # What is left is rounding, to either side of a whole number.
     nearest = torch.where(whole - low > 0.5, low + 1.0, low)
+    # A zero has the sign of the quotient.
+    nearest = torch.where(nearest == 0, x / y * 0.0, nearest)
     return torch.where(y == 0, x / y, nearest)
 
 
-def shift_right(func: Any, x: Any, bits: Any) -> Any:
-    """x >> bits of integers: the division by a power of two, rounded down; all bits of the type in two steps.
-
-    Bytes are divided as int32, for which every runtime has a division.
-    """
+def truncated(func: Any, x: Any) -> Any:
+    """trunc by rounding up: ONNX has a Sign of 0 for -0.0, and ONNX Runtime a Where that loses it."""
     import torch
 
-    if not isinstance(x, torch.Tensor):
+    if not isinstance(x, torch.Tensor) or not x.dtype.is_floating_point:
         return NotImplemented
-    wide = x.to(torch.int32) if x.dtype == torch.uint8 else x
-    most = torch.iinfo(wide.dtype).bits - 2
-    if isinstance(bits, int) and bits > most:
-        return shift_right(func, shift_right(func, x, most), min(bits - most, most))
-    power = 2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(wide.dtype)
-    return torch.floor_divide(wide, power).to(x.dtype)
-
-
-def shift_left(func: Any, x: Any, bits: Any) -> Any:
-    """x << bits of integers: the product with a power of two."""
-    import torch
-
-    if not isinstance(x, torch.Tensor):
-        return NotImplemented
-    return x * (2**bits if isinstance(bits, int) else torch.exp2(bits.to(torch.float32)).to(x.dtype))
+    above = torch.ceil(x)
+    return above - (above > x.clamp(min=0.0)).to(x.dtype)
 
 
 def remainder(func: Any, x: Any, other: Any) -> Any:

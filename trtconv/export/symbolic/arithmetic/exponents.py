@@ -14,8 +14,20 @@ LARGEST_POWER = 62
 WHOLE_POWERS = {2: (-126, 127), 10: (0, 10)}
 
 
+# aten's kernel of a power by a number (BinaryOpsKernel.cpp, pow_tensor_scalar_optimized_kernel).
+_ROOTS = {0.5: "sqrt", -0.5: "rsqrt"}
+
+
 def power(func: Any, x: Any, exponent: Any) -> Any:
-    """A power of whole numbers, by squares: ONNX Runtime's Pow goes through doubles, which end at 2^53."""
+    """A power of whole numbers, by squares: ONNX Runtime's Pow goes through doubles, which end at 2^53.
+
+    Roots of floats are torch's own, which -0.0 and infinity below zero give other values than a power.
+    """
+    import torch
+
+    if isinstance(exponent, float) and exponent in _ROOTS and isinstance(x, torch.Tensor):
+        # Of halves aten computes powers.
+        return getattr(torch, _ROOTS[exponent])(x) if x.dtype in (torch.float32, torch.float64) else NotImplemented
     if not is_whole(x) or not isinstance(exponent, int) or not 2 <= exponent <= LARGEST_POWER:
         return NotImplemented
     product, square = None, x

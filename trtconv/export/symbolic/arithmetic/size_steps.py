@@ -1,7 +1,7 @@
 """Whole numbers that Python makes of one size in few steps: `ceil(log2(n))`, `n.bit_length()`, `gcd(n, 12)`.
 
-torch.export knows no logarithm of a size, and FP32 has log2(2**k) beside k. What Python computes rises with the size, so
-it is its first number and one more for each size at which it rises: sums of `min(max(n - c, 0), 1)`.
+torch.export knows no logarithm of a size, and FP32 has log2(2**k) beside k. What Python computes rises with the size:
+it is the first number and one more for each size at which it rises, a sum of `min(max(n - c, 0), 1)`.
 """
 
 from __future__ import annotations
@@ -70,12 +70,14 @@ def gcd(*numbers: Any) -> Any:
     return total
 
 
-def patch_bit_lengths(stack: ExitStack) -> None:
-    """Give sizes `bit_length` while the stack is open: those of torch have none."""
+def patch_bits_of_sizes(stack: ExitStack) -> None:
+    """Give sizes `bit_length` and `1 << size` while the stack is open: those of torch have neither."""
     import torch
 
     for kind in (torch.SymInt, torch.Tensor):
         stack.enter_context(mock.patch.object(kind, "bit_length", bit_length, create=True))
+    shifted = mock.patch.object(torch.SymInt, "__rlshift__", lambda bits, number: number * 2**bits, create=True)
+    stack.enter_context(shifted)
 
 
 def _reaches(size: Any, first: int) -> Any:
