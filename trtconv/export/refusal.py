@@ -17,7 +17,7 @@ from trtconv.export.branches.causes import unnamed_cause
 from trtconv.export.branches.explain import Fork, find_fork, locate_fork
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
-from trtconv.export.module.operator_lines import empty_line, named_line
+from trtconv.export.module.operator_lines import empty_line, lacking_operator, named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.recurrent.steps import OneLengthError
 from trtconv.export.sizes.float_sizes import computes_sizes_in_floats, rounding_dims, rounding_nodes
@@ -149,11 +149,19 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     error = next((e for e in errors if not isinstance(e, OneLengthError)), errors[0])
     own_hint = error.hint if isinstance(error, TrtconvError) else ""
     cause = unnamed_cause(a.error for a in attempts)
+    lacking: dict[str, Attempt] = {}
+    for attempt in attempts:
+        if (name := lacking_operator(str(attempt.error))) is not None:
+            lacking.setdefault(name, attempt)
+    others = "".join(f"; {a.way.exporter} has no form of {name}" for name, a in lacking.items() if a.error is not error)
+    operators = [f"aten::{name}" for name in lacking]
     return TrtconvError(
-        cause.message if cause else f"the module cannot be exported: {first_line(error)}",
+        cause.message if cause else f"the module cannot be exported: {first_line(error)}{others}",
         hint=cause.hint if cause else own_hint or "rewrite that line with operations that the exporters know",
         details=details,
-        where=blame(error, base, packages=True) or named_line(job.runner, job.samples.items[0].inputs, details),
+        where=named_line(job.runner, job.samples.items[0].inputs, operators)
+        or blame(error, base, packages=True)
+        or named_line(job.runner, job.samples.items[0].inputs, details),
     )
 
 
@@ -279,6 +287,18 @@ def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str
         fork = find_fork(job.runner, first.inputs, inputs)
         if fork is not None:
             # A line at which a number leaves torch decides by a value, although another size met it here.
-            by_value = fork.line in value_exits(job.runner, [first.inputs, inputs])
-            return fork, str(point), point.values == "random" and not by_value
+            leaving = value_exits(job.runner, [first.inputs, inputs]).get(fork.line)
+            # An error that the module catches may come from the size alone, as that of a view.
+            by_value = leaving is not None and (leaving.numbers or not leaving.shown)
+            by_size = point.values == "random" or _parts_by_size(job, fork, point)
+            return fork, str(point), by_size and not by_value
     return None, "", True
+
+
+def _parts_by_size(job: ExportTask, fork: Fork, point: SamplePoint) -> bool:
+    """True where the run parts at that line at the sizes of the point with other values, too."""
+    first = job.samples.items[0]
+    if point.dims == first.point.dims:
+        return False
+    again = find_fork(job.runner, first.inputs, job.make(replace(point, values="random")))
+    return again is not None and again.line == fork.line

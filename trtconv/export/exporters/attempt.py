@@ -26,6 +26,7 @@ from trtconv.export.branches.while_exported import answered, may_ask
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.noise.drawn import judge_random_file
+from trtconv.export.module.operator_lines import lacking_operator
 from trtconv.export.module.runner import ModuleRunner, load_dynamo, to_tensor
 from trtconv.export.module.user_code import Frame
 from trtconv.export.sizes.exact_floats import inexact_numbers
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+# torch's errors for numbers that come from values and decide something.
+FROM_VALUES = ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException")
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 
 
@@ -246,6 +249,12 @@ def first_line(error: BaseException | None) -> str:
     needs = requirements(str(cause)) or in_words(str(cause))
     if needs:
         return needs
+    operator = lacking_operator(str(cause))
+    if operator is not None:
+        of_complex = " of complex numbers" if "complex-valued" in str(cause) else ""
+        return f"the exporter has no form of {operator}{of_complex}"
+    if type(cause).__name__ in FROM_VALUES:
+        return "torch.export cannot follow a number that the module reads from values, or a size that depends on them"
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     # A line that announces the cause, as of torch.cond, is told with it.
     count = 2 if lines and lines[0].endswith(":") else 1

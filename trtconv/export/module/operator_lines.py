@@ -17,7 +17,22 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-_OPERATOR = re.compile(r"\baten(?:::|\.)_?(\w+)")
+_OPERATOR = re.compile(r"\b(?:aten|prims)(?:::|\.)_?(\w+)")
+# How torch.onnx says that it has no form of an operator.
+_LACKING = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"No ONNX function found for <OpOverload\(op='(?:aten|prims|\w+)\.(\w+)'",
+        r"No ONNX function found for <built-in function (\w+)>",
+        r"Exporting the operator 'aten::(\w+)'",
+        r"Error when calling function 'TracedOnnxFunction\(<function aten_(\w+) at",
+    )
+)
+
+
+def lacking_operator(text: str) -> str | None:
+    """The operator of which an exporter's error says that it has no form; None where it says something else."""
+    return next((match[1] for pattern in _LACKING if (match := pattern.search(text))), None)
 
 
 def random_line(runner: ModuleRunner, inputs: Mapping[str, Array]) -> str | None:

@@ -119,6 +119,60 @@ def magnitude(func: Any, x: Any) -> Any:
     return hypot(func, *torch.view_as_real(x).unbind(-1)) if _is_complex(x) else NotImplemented
 
 
+def equal(differ: bool) -> Handler:
+    """The handler of `==`, or of `!=`, where one side is complex."""
+
+    def handle(func: Any, x: Any, other: Any) -> Any:
+        import torch
+
+        if not (_is_complex(x) or _is_complex(other)):
+            return NotImplemented
+        (a, b), (c, d) = _parts(x), _parts(other)
+        imaginary = [torch.as_tensor(0.0 if part is None else part) for part in (b, d)]
+        same = torch.logical_and(torch.as_tensor(a) == c, imaginary[0] == imaginary[1])
+        return torch.logical_not(same) if differ else same
+
+    return handle
+
+
+def by_parts(otherwise: Handler) -> Handler:
+    """The handler of a function that is that of both parts, as a mean; of real tensors `otherwise`."""
+
+    def handle(func: Any, x: Any, *args: Any, **named: Any) -> Any:
+        import torch
+
+        if not _is_complex(x):
+            return otherwise(func, x, *args, **named)
+        parts = torch.view_as_real(x).unbind(-1)
+        return torch.complex(*(func(part, *args, **named) for part in parts))
+
+    return handle
+
+
+def pad(func: Any, x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """`F.pad` of a complex tensor; by a number, which the imaginary part has not."""
+    import torch
+
+    if not _is_complex(x):
+        return NotImplemented
+    real, imaginary = torch.view_as_real(x).unbind(-1)
+    return torch.complex(func(real, pad, mode, value), func(imaginary, pad, mode, None if value is None else 0.0))
+
+
+def direction(otherwise: Handler) -> Handler:
+    """`torch.sgn`: x / |x|, and 0 of 0; of real tensors `otherwise`."""
+
+    def handle(func: Any, x: Any) -> Any:
+        import torch
+
+        if not _is_complex(x):
+            return otherwise(func, x)
+        size = magnitude(torch.abs, x)
+        return _quotient(x, torch.where(size == 0.0, 1.0, size))
+
+    return handle
+
+
 def divide(otherwise: Handler) -> Handler:
     """`torch.div` of complex numbers without squares of a size that they do not have; of real ones `otherwise`."""
 

@@ -46,7 +46,23 @@ def _prepared(program: torch.export.ExportedProgram, registry: Any) -> torch.exp
     # As in torch.onnx: sizes of 0 and 1 are no special cases.
     with torch.fx.experimental._config.patch(backed_size_oblivious=True):
         promote_types(functional.graph_module)
+    _name_outputs(functional)
     return functional
+
+
+def _name_outputs(program: torch.export.ExportedProgram) -> None:
+    """Give the outputs of the signature, by which torch.onnx takes them, the names of what the graph returns now.
+
+    A sum of halves is one of FP32 and its conversion then, and the sum would be the output.
+    """
+    import torch
+
+    returned = next(n for n in program.graph.nodes if n.op == "output").args[0]
+    signature = copy.deepcopy(program.graph_signature)
+    for spec, node in zip(signature.output_specs, returned, strict=True):
+        if isinstance(spec.arg, torch.export.graph_signature.TensorArgument) and isinstance(node, torch.fx.Node):
+            spec.arg.name = node.name
+    program._graph_signature = signature
 
 
 def functional_program(program: torch.export.ExportedProgram, registry: Any) -> torch.export.ExportedProgram:

@@ -82,11 +82,14 @@ def assigned_data(func: Any, x: Any, values: Any) -> Any:
 
 
 def dropout(func: Any, x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """In eval mode the tensor itself, as in torch: what is written into the result is written into x."""
+    """In eval mode the tensor itself, as in torch: what is written into the result is written into x.
+
+    Of all elements it is zeros, and NaN of what is not finite.
+    """
     import torch
 
     if training:
-        return NotImplemented
+        return x * 0.0 if p == 1 and not inplace else NotImplemented
     # A view, since one tensor that is an input and two outputs would lose a name in torch.export.
     return x if torch.jit.is_tracing() else x.view_as(x)
 

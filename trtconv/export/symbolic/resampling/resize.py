@@ -22,6 +22,18 @@ IMAGES = 4
 INEXACT = ("nearest", "linear", "bilinear", "trilinear", "bicubic")
 
 
+def _require_exact(x: Any, mode: str) -> None:
+    """Raise UnsupportedError for bytes between which values are computed."""
+    import torch
+
+    if x.dtype == torch.uint8 and mode not in ("nearest", "nearest-exact"):
+        raise UnsupportedError(
+            f"F.interpolate of bytes (uint8, mode={mode!r}) is computed by torch in fixed point, which no operator of "
+            "ONNX does",
+            hint="resize floats: F.interpolate(x.float(), ...), and round and cast behind it where bytes are meant",
+        )
+
+
 def interpolate(
     func: Any,
     x: Any,
@@ -33,6 +45,7 @@ def interpolate(
     antialias: bool = False,
 ) -> Any:
     """The handler of torch.nn.functional.interpolate. x is [N, C, ...spatial]."""
+    _require_exact(x, mode)
     rank = x.dim() - 2
     scales = None if scale_factor is None else per_axis(scale_factor, rank)
     sizes = per_axis(size, rank) if size is not None else None
