@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import parser
 
-from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner, bfloat16_bits
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner, bfloat16_bits, failed_node
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -28,3 +28,22 @@ def test_float32_is_rounded_as_ml_dtypes_does():
     values = np.concatenate([values, np.float32([0.0, -0.0, np.inf, -np.inf, 1e-40, 3.4e38, 1.00390625, 1.01171875])])
     assert np.array_equal(bfloat16_bits(values), values.astype(ml_dtypes.bfloat16).view(np.uint16))
     assert np.isnan(bfloat16_bits(np.float32([np.nan])).view(ml_dtypes.bfloat16).astype(np.float32)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "described"),
+    [
+        (
+            "Non-zero status code returned while running Mul node. Name:'/m/Mul' Status Message: /o/core/element.h:563 "
+            "void Init(ptrdiff_t, ptrdiff_t) axis == 1 was false. Attempting to broadcast an axis. 9 by 11",
+            " in Mul '/m/Mul': Attempting to broadcast an axis. 9 by 11",
+        ),
+        (
+            "Non-zero status code returned while running Gather node. Name:'g' Status Message: idx=8 is out of range",
+            " in Gather 'g': idx=8 is out of range",
+        ),
+        ("another text", ": another text"),
+    ],
+)
+def test_a_failed_run_is_told_without_the_code_of_the_runtime(text, described):
+    assert failed_node(text) == described

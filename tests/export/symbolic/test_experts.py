@@ -35,8 +35,11 @@ def test_histograms(bins, low, high):
     assert torch.equal(experts.histogram(None, x, bins, low, high), torch.histc(x[x.isfinite()], bins, low, high))
 
 
-def test_the_range_of_the_values_is_left_to_torch():
-    assert experts.histogram(None, torch.randn(4), 3) is NotImplemented
+@pytest.mark.parametrize("x", [torch.randn(999), torch.full((4,), 2.5), torch.tensor([-1.0, 0.0, 1.0, 3.0])])
+def test_the_range_of_the_values(x):
+    for bins in (1, 3, 4, 10):
+        assert torch.equal(experts.histogram(None, x, bins), torch.histc(x, bins))
+    assert experts.histogram(None, x, 3, 2.0, 1.0) is NotImplemented
 
 
 # As transformers computes its mixtures: tokens sorted by expert, one product for each group of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 # A larger file is not read twice.
 MOST_BYTES_READ = 1 << 29
+_FAILED = re.compile(
+    r"Non-zero status code returned while running (?P<operator>\w+) node\. Name:'(?P<name>[^']*)' Status Message: "
+    r"(?:/\S+:\d+ (?P<condition>.*? was false\.))?(?P<rest>.*)"
+)
 BFLOAT16, BFLOAT16_NUMBER = "tensor(bfloat16)", 16
 
 
@@ -94,7 +99,7 @@ class OnnxRuntimeRunner:
                 raise TrtconvError(f"'{node}' divides whole numbers by zero") from error
             if node := empty_sequence(str(error)):
                 raise TrtconvError(f"'{node}' runs over an empty sequence") from error
-            raise TrtconvError(f"ONNX Runtime fails at run time: {first_line(error)}") from error
+            raise TrtconvError(f"ONNX Runtime fails at run time{failed_node(first_line(error))}") from error
         return dict(zip(names, values, strict=True))
 
     def close(self) -> None:
@@ -188,6 +193,15 @@ def _array_of(value: Any) -> Array:
     except ImportError:
         return (bits.astype(np.uint32) << 16).view(np.float32)
     return bits.view(ml_dtypes.bfloat16)
+
+
+def failed_node(text: str) -> str:
+    """What ONNX Runtime says of the node at which a run failed, without the place and condition in its own code."""
+    match = _FAILED.match(text)
+    if match is None:
+        return f": {text}"
+    condition, rest = match["condition"] or "", match["rest"].strip()
+    return f" in {match['operator']} '{match['name']}': {rest or condition}"
 
 
 def first_line(error: BaseException) -> str:

@@ -37,10 +37,14 @@ def histogram(func: Any, x: Any, bins: int = 100, min: float = 0, max: float = 0
 
     if not x.dtype.is_floating_point or any(isinstance(n, torch.SymInt | torch.SymFloat) for n in (bins, min, max)):
         return NotImplemented
-    if not min < max:
-        # Of equal ones torch takes the range of the values instead.
+    if min > max:
         return NotImplemented
     flat = x.reshape(-1, 1)
+    if min == max:
+        # Of equal ones torch takes the range of the values instead, and one more to both sides where they are equal.
+        low, high = flat.amin(), flat.amax()
+        beyond = (low == high).to(x.dtype)
+        min, max = low - beyond, high + beyond
     places = ((flat - min) * bins / (max - min)).floor().clamp(max=bins - 1)
     inside = (flat >= min) & (flat <= max)
     counted = (places == torch.arange(bins, dtype=x.dtype, device=x.device)) & inside
