@@ -24,6 +24,7 @@ LINES = {
     "tensor of it": "return torch.tensor([0.3 * t, 0.6 * t]) <= l[:1], x",
     "root and logarithm": "return (l > math.sqrt(t)) & (l > math.log2(t)), x",
     "one tensor of it": "return l.float() >= torch.tensor(0.3 * t), x",
+    "rounded to a digit": "return l >= round(0.35 * t, 1), x",
     "in FP64": "return l.double() >= 0.3 * t, x",
     "filled": "return torch.full((3,), 0.3 * t) <= l[:1], x",
 }

@@ -71,6 +71,8 @@ def _analysis(floats: Any) -> Any:
         "ceil_to_int": whole(np.ceil),
         "trunc_to_int": whole(np.trunc),
         "round_to_int": whole(np.rint),
+        # NumPy's own multiplies by a power of ten and rounds that.
+        "round_decimal": staticmethod(np.vectorize(lambda x, digits: round(float(x), int(digits)), otypes=[floats])),
         "sym_sum": staticmethod(_total),
         "to_dtype": staticmethod(to_float),
     }
