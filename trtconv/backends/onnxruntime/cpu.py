@@ -201,7 +201,9 @@ def failed_node(text: str) -> str:
     if match is None:
         return f": {text}"
     condition, rest = match["condition"] or "", match["rest"].strip()
-    return f" in {match['operator']} '{match['name']}': {rest or condition}"
+    # That of an If or a Loop ends in what its body says.
+    inner = failed_node(rest) if _FAILED.match(rest) else f": {rest or condition}"
+    return f" in {match['operator']} '{match['name']}'{inner}"
 
 
 def first_line(error: BaseException) -> str:

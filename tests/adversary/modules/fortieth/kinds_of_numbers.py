@@ -33,7 +33,7 @@ def A4262BytesAgainstBytes(self, x, y):
     blend = (x.int() * 77 + y.int() * 179 + 128) >> 8
     lut = ((torch.arange(256) / 255.0) ** 0.45 * 255).round().to(torch.uint8)
     return d, ad, wide > 25, blend.to(torch.uint8), x.sum(1, dtype=torch.uint8), (x + y) // 2, lut[x.long()], x * 2, x ^ y, x.cumsum(1, dtype=torch.uint8), -x, x < y
-@forward("x:int32[N,T]=-2147483648:2147483647", "k:int32[N,T]=0:31", dims=ROWS, feeds=(flat(-1, 1, 2**31 - 1, -(2**31), 0x12345678, dtype=np.int32, k=np.array([[31, 31, 1, 31, 8]], np.int32)),), refused="the exported model differs from the module")
+@forward("x:int32[N,T]=-2147483648:2147483647", "k:int32[N,T]=0:31", dims=ROWS, feeds=(flat(-1, 1, 2**31 - 1, -(2**31), 0x12345678, dtype=np.int32, k=np.array([[31, 31, 1, 31, 8]], np.int32)),))
 def A4263ShiftsByTensors(self, x, k):
     """Shifts by amounts of the input, rotations, a xorshift, a population count, Morton codes, parity, the lowest bit."""
     r = (x << 7) | ((x >> 25) & 0x7F)
@@ -113,7 +113,7 @@ def A4272BitsOfFloats(self, x):
     i = x.view(torch.int32)
     y = (0x5F3759DF - (i >> 1)).view(torch.float32)
     return y, ((i >> 23) & 255) - 127, x.to(torch.bfloat16).view(torch.int16)
-@forward("x:float16[N,T]", "y:int64[N,T]=0:4000", dims=ROWS, feeds=(lambda: {"x": np.array([[2048, 2050, 0.1, 65504, 6e-8, -0.0]], np.float16), "y": np.array([[2049, 2051, 1, 4000, 0, 0]])},), refused="the module cannot be exported")
+@forward("x:float16[N,T]", "y:int64[N,T]=0:4000", dims=ROWS, feeds=(lambda: {"x": np.array([[2048, 2050, 0.1, 65504, 6e-8, -0.0]], np.float16), "y": np.array([[2049, 2051, 1, 4000, 0, 0]])},))
 def A4273HalvesBesideOthers(self, x, y):
     """Halves with whole numbers, floats of one element, Python numbers, booleans; means, norms and running sums; where and cat promote."""
     one = torch.tensor(0.1)
@@ -124,7 +124,7 @@ def A4274TimesOfTheClock(self, x, ref):
     """Seconds since 1970 in doubles, whose differences matter: steps, frames of a thirtieth, gaps, milliseconds as whole numbers."""
     d = (x - ref[:, None])
     return d.float(), torch.round(d * 30).to(torch.int64), (torch.diff(x, dim=1, prepend=ref[:, None]).float() > 0.05), (x * 1000).to(torch.int64) % 1000, (x % 60).float()
-@forward("x:float32[N,T]=-8:8", "y:float32[N,T]=-8:8", dims=ROWS, kinds=FEW, feeds=(flat(0.0, -0.0, 1.0, -1.0, 0.0, y=np.array([[0.0, -1.0, 0.0, -0.0, -0.0]], np.float32)),), refused="the module cannot be exported")
+@forward("x:float32[N,T]=-8:8", "y:float32[N,T]=-8:8", dims=ROWS, kinds=FEW, feeds=(flat(0.0, -0.0, 1.0, -1.0, 0.0, y=np.array([[0.0, -1.0, 0.0, -0.0, -0.0]], np.float32)),), refused="ONNX Runtime fails at run time")
 def A4275ComplexSigns(self, x, y):
     """Complex numbers: angles on the cut, roots, logs and powers on it, products of conjugates, phases unwrapped, equality."""
     z = torch.complex(x, y)

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.requests import ModuleSource
+from trtconv.export.module.source import load_module
 from trtconv.export.symbolic.arithmetic.running_sums import cumsum, cumsum_in_place
 
 ROWS = {
@@ -76,3 +78,18 @@ def test_in_a_file(write_module, export, exporter: str) -> None:
     first, second = OnnxRuntimeRunner(result.model)({"x": x}).values()
     np.testing.assert_allclose(first, expected, rtol=1.2e-7)
     np.testing.assert_allclose(second, expected.T, rtol=1.2e-7)
+
+
+def test_a_phase_is_unwrapped_from_one_step_on(write_module, export, tmp_path):
+    body = (
+        "        d = torch.diff(x, dim=1)\n"
+        "        d = (d + torch.pi) % (2 * torch.pi) - torch.pi\n"
+        "        return torch.cat([x[:, :1], x[:, :1] + d.cumsum(1)], 1)\n"
+    )
+    path = write_module(f"class Net(nn.Module):\n    def forward(self, x):\n{body}")
+    export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:4 T=1:5:9")
+    run = OnnxRuntimeRunner(tmp_path / "out" / "model.onnx")
+    module = load_module(ModuleSource(f"{path}:Net", base=path.parent))
+    for steps in (1, 2, 7):
+        x = torch.randn(2, steps) * 3
+        np.testing.assert_allclose(run({"x": x.numpy()})["output"], module(x).numpy(), atol=3e-6)

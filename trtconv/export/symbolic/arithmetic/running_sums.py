@@ -34,8 +34,11 @@ def cumsum(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
     if kind != torch.float32 or not x.dtype.is_floating_point or x.dim() == 0 or is_selection(x.shape[dim]):
         return NotImplemented
     x, length = x.to(torch.float32), x.shape[dim]
+    if isinstance(length, int) and length == 0:
+        return x.clone()
     finite = x.abs() < math.inf  # not NaN
-    largest = torch.where(finite, x.abs(), 0.0).amax(dim, keepdim=True)
+    # Of no elements the largest is -inf in a file.
+    largest = torch.where(finite, x.abs(), 0.0).amax(dim, keepdim=True).clamp(min=0.0)
     rests, parts, units = x, [], []
     for _ in range(1 if isinstance(length, int) and length <= SHORT else 2):
         unit = _unit(largest, length)
