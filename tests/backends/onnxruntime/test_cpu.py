@@ -43,8 +43,8 @@ def test_float32_is_rounded_as_ml_dtypes_does():
             " in Gather 'g': idx=8 is out of range",
         ),
         (
-            "Non-zero status code returned while running If node. Name:'b' Status Message: Non-zero status code returned "
-            "while running Gather node. Name:'g' Status Message: idx=8 is out of range",
+            "Non-zero status code returned while running If node. Name:'b' Status Message: Non-zero status code "
+            "returned while running Gather node. Name:'g' Status Message: idx=8 is out of range",
             " in If 'b' in Gather 'g': idx=8 is out of range",
         ),
         ("another text", ": another text"),
