@@ -84,8 +84,8 @@ LAYER_NORM = PluginDescription(
     reference=reference,
     body=body,
     notes=(
-        "Sums are float32 and of differences from the row's first value, squares of differences from the mean, so that a "
-        "large mean loses nothing.",
+        "Sums are float32 and of differences from the row's first value, squares of differences from the mean, so that "
+        "a large mean loses nothing.",
         "A row of up to 2048 channels in 16 bits, of up to 1024 in float32, stays in registers if the channels are a "
         "multiple of 16 bytes; others are read three times.",
     ),

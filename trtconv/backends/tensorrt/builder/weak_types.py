@@ -68,7 +68,8 @@ def write_plugin_types(model: onnx.ModelProto) -> None:
     nodes = [n for n in walk_nodes(model.graph.node) if n.domain == PLUGIN_DOMAIN]
     halves = _halves(model) if nodes else {}
     for node in nodes:
-        types = [_OPEN if h is None else _FLOAT16 if h else _FLOAT32 for h in map(halves.get, (*node.input, *node.output))]
+        is_half = [halves.get(name) for name in (*node.input, *node.output)]
+        types = [_OPEN if half is None else _FLOAT16 if half else _FLOAT32 for half in is_half]
         if any(t != _OPEN for t in types):
             node.attribute.append(onnx.helper.make_attribute(PLUGIN_TYPES, types))
 

@@ -27,7 +27,7 @@ LARGEST_WEIGHT = 1 << 24
 
 
 @dataclass(frozen=True)
-class Product:
+class LinearProduct:
     """(x weight + bias) * factors, the last two or one of them perhaps not there, and its nodes, the last one last.
 
     `turned` is set where the weight is [M, K] already: the product is a plugin node of a round before.
@@ -69,13 +69,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     return Found(nodes, partial(_build, graph=graph, product=product, addend=addend, activation=activation))
 
 
-def _product(graph: Graph, node: Node) -> Product | None:
+def _product(graph: Graph, node: Node) -> LinearProduct | None:
     """The product that a node ends: a MatMul, with a bias that is added, with factors for its columns."""
     if node.key == "MatMul":
         return _bare(graph, node)
     if node.key == PLUGIN:
         is_bare = not node.attr("activation", 0) and not node.attr("added", 0)
-        return Product(node.inputs[0], node.inputs[1], (node,), node.inputs[2], turned=True) if is_bare else None
+        return LinearProduct(node.inputs[0], node.inputs[1], (node,), node.inputs[2], turned=True) if is_bare else None
     if node.key == "Add":
         for value, bias in (node.inputs[:2], node.inputs[1::-1]):
             inner = _unshared_product(graph, value)
@@ -95,22 +95,22 @@ def _product(graph: Graph, node: Node) -> Product | None:
     return replace(inner, factors=factors, nodes=(*inner.nodes, node))
 
 
-def _bare(graph: Graph, node: Node) -> Product | None:
+def _bare(graph: Graph, node: Node) -> LinearProduct | None:
     x, weight = node.inputs[:2]
     dims = graph.dims(weight) or ()
     if not graph.is_constant(weight) or graph.is_constant(x) or len(dims) != 2 or not all(dims):
         return None
     if (graph.rank(x) or 0) < len(dims) or graph.dtype(x) not in FLOATS:
         return None
-    return Product(x, weight, (node,))
+    return LinearProduct(x, weight, (node,))
 
 
-def _unshared_product(graph: Graph, value: str) -> Product | None:
+def _unshared_product(graph: Graph, value: str) -> LinearProduct | None:
     maker = graph.maker(value)
     return _product(graph, maker) if maker is not None and graph.used_once(value) else None
 
 
-def _with_residual(graph: Graph, node: Node) -> tuple[Product | None, str]:
+def _with_residual(graph: Graph, node: Node) -> tuple[LinearProduct | None, str]:
     """The product and the other operand of an Add of two tensors of the same dims, which are known."""
     dims = [graph.dims(i) for i in node.inputs[:2]]
     if dims[0] is None or None in dims[0] or dims[0] != dims[1]:
@@ -134,7 +134,7 @@ def _is_continued(graph: Graph, node: Node) -> bool:
     return user.key == "Gelu" or (whole is not None and node.name in {n.name for n in whole.nodes})
 
 
-def _build(g: Replacement, graph: Graph, product: Product, addend: str, activation: str) -> Value:
+def _build(g: Replacement, graph: Graph, product: LinearProduct, addend: str, activation: str) -> Value:
     dtype = helper.tensor_dtype_to_np_dtype(graph.dtype(product.x))
     weight = product.matrix(graph)
     bias: Value = product.bias or g.const(np.zeros(product.columns(graph), dtype), "bias")
