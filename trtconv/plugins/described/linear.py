@@ -122,7 +122,7 @@ LINEAR = PluginDescription(
         "It needs libcublasLt.so.13, .12 or .11 on the loader's path where the engine is built and where it runs; "
         "without one TensorRT refuses the engine, and the log says why. It takes 32 MiB of workspace.",
         "Sums are float32, without TF32. At the first call of a shape the algorithms that cuBLASLt's heuristic names "
-        "first are timed (while a CUDA graph is captured its first is taken), so that last digits may differ by process.",
+        "first are timed (while a CUDA graph is captured its first is taken): last digits may differ by process.",
         "GELU by the error function is a kernel of its own behind the product, of the sum rounded to the element type; "
         "in 16 bits its error function is off by 1.5e-7.",
     ),

@@ -167,7 +167,7 @@ def test_plugins_are_told_the_types_of_their_tensors():
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [2])],
         [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])],
-        [helper.make_tensor("w", TensorProto.FLOAT16, [2], [1, 1]), helper.make_tensor("n", TensorProto.INT64, [1], [1])],
+        [helper.make_tensor(n, t, [1], [1]) for n, t in (("w", TensorProto.FLOAT16), ("n", TensorProto.INT64))],
     )  # fmt: skip
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("trtconv", 1)]
     model = helper.make_model(graph, opset_imports=opsets)
