@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trtconv.plugins.described.registry import find_plugin
+
 Array = npt.NDArray[Any]
 
 
@@ -121,3 +123,5 @@ CASES: tuple[Case, ...] = (
     linear((2, 9, 6), 10, activation="gelu_tanh", added="yes"),
     linear((0, 4, 8), 8, activation="gelu"),
 )
+EMBEDDED: tuple[Case, ...] = tuple(c for c in CASES if find_plugin(c.op_type).embeddable)
+"""Those of plugins whose kernels go into engines."""

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tests.plugins.aot.test_bindings import cuda_include
-from tests.plugins.cases import CASES, Array, Case, attention, depthwise, l2, layer_norm, norm, pad, pool
+from tests.plugins.cases import EMBEDDED, Array, Case, attention, depthwise, l2, layer_norm, norm, pad, pool
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
 from trtconv.plugins.aot.registry import embedded_plugin
@@ -164,7 +164,7 @@ def relative_error(actual: Array, expected: Array) -> float:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "dynamic"])
-@pytest.mark.parametrize("case", [c for c in (*CASES, *MORE) if find_plugin(c.op_type).embeddable], ids=str)
+@pytest.mark.parametrize("case", [*EMBEDDED, *MORE], ids=str)
 def test_values(compiled: Callable[[EmbeddedKernel], Any], case: Case, dtype: str, fixed: bool) -> None:
     kernel = kernel_of(case, dtype, fixed=fixed)
     library = compiled(kernel)
