@@ -131,6 +131,7 @@ def request_lines(
 def dynamic_axes(case: Case) -> tuple[int, ...]:
     rank = len(case.shapes[0])
     fixed = case.attributes.get("axis", 1) if case.op_type == "TrtconvL2Norm" else 1
+    fixed = rank - 1 if case.op_type == "TrtconvLayerNorm" else fixed
     return tuple(
         a for a in range(rank) if a != fixed or case.op_type in ("TrtconvReflectionPad", "TrtconvAdaptivePool")
     )

@@ -22,10 +22,10 @@ def output_dims(inputs: Sequence[tuple[Size, ...]], attributes: Mapping[str, Any
 def make_kernel(inputs: Sequence[EmbeddedInput], attributes: Mapping[str, Any], target: KernelTarget) -> EmbeddedKernel:
     """As the library's launch. Raises UnsupportedError where the channels are not fixed."""
     del target
-    x = inputs[0]
-    channels = x.dims[-1]
+    x, scale = inputs[:2]
+    channels = scale.dims[0]
     if not isinstance(channels, int):
-        raise by_library(OP_TYPE, "the last axis, which is normalised, is dynamic")
+        raise by_library(OP_TYPE, "the channels are dynamic")
     pack = VECTOR_BYTES // SIZES[x.dtype]
     packs = channels // pack
     in_registers = channels % pack == 0 and packs <= _WARP * _MOST_PACKS
