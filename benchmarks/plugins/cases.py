@@ -46,6 +46,15 @@ def depthwise_conv_layer_norm(x: Tensor, parameters: Sequence[Tensor]) -> Tensor
     return functional.layer_norm(convolved.permute(0, 2, 3, 1), (channels,), scale, shift, 1e-6)
 
 
+def depthwise_conv(x: Tensor, weight: Tensor, bias: Tensor, width: int) -> Tensor:
+    """As PVTv2 writes it, with GELU behind it."""
+    batch, length, channels = x.shape
+    image = x.transpose(1, 2).reshape(batch, channels, length // width, width)
+    kernels = weight.to(x.dtype).permute(2, 0, 1).unsqueeze(1)
+    y = functional.conv2d(image, kernels, bias.to(x.dtype), padding=1, groups=channels)
+    return functional.gelu(y.flatten(2).transpose(1, 2))
+
+
 def attention(x: Tensor, bias: Tensor, heads: int, size: int) -> Tensor:
     """As timm writes it, for packed rows."""
     batch, length, _ = x.shape
@@ -82,6 +91,11 @@ def work_of(case: Case, dtype: torch.dtype, kernels: Kernels, tuning: dict[str, 
         return Work(
             shape, lambda x, y: kernels.depthwise_conv_layer_norm(x, drawn, y, 1e-6, **tuned), expression, expression
         )
+    if case.op == "depthwise_conv":
+        weight = torch.randn((3, 3, shape[2]), device="cuda", dtype=dtype) / 3
+        terms, width = torch.randn(shape[2], device="cuda", dtype=dtype), options["width"]
+        expression = partial(depthwise_conv, weight=weight, bias=terms, width=width)
+        return Work(shape, lambda x, y: kernels.depthwise_conv(x, weight, terms, y, width), expression, expression)
     if case.op == "attention":
         heads, size, groups = options["heads"], options["size"], options["groups"]
         dims = (groups, heads, shape[1], shape[1]) if groups else (1, 1, 1, 1)

@@ -16,8 +16,11 @@ from onnx import TensorProto, helper, numpy_helper
 from benchmarks.plugins.shapes import CASES, Case
 
 KINDS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16}
-OPS = ("l2norm", "instance_norm", "reflection_pad", "depthwise_conv_layer_norm", "attention")
-PLUGINS = "TrtconvL2Norm,TrtconvInstanceNorm,TrtconvReflectionPad,TrtconvDepthwiseConvLayerNorm,TrtconvAttention"
+OPS = ("l2norm", "instance_norm", "reflection_pad", "depthwise_conv_layer_norm", "depthwise_conv", "attention")
+PLUGINS = (
+    "TrtconvL2Norm,TrtconvInstanceNorm,TrtconvReflectionPad,TrtconvDepthwiseConvLayerNorm,TrtconvDepthwiseConv,"
+    "TrtconvAttention"
+)
 
 
 def path_of(folder: Path, case: Case, dtype: str, form: str) -> Path:
@@ -41,6 +44,10 @@ def parameters(case: Case, dtype: str) -> dict[str, Any]:
         channels, size = case.shape[3], case.options["size"]
         shapes = {"weight": (channels, 1, size, size), "bias": (channels,), "scale": (channels,), "shift": (channels,)}
         return {n: (rng.standard_normal(s) / (size if n == "weight" else 1)).astype(dtype) for n, s in shapes.items()}
+    if case.op == "depthwise_conv":
+        channels = case.shape[2]
+        weight = rng.standard_normal((channels, 1, 3, 3)) / 3
+        return {"weight": weight.astype(dtype), "bias": rng.standard_normal(channels).astype(dtype)}
     channels = case.shape[1]
     return {
         "scale": rng.uniform(0.5, 1.5, channels).astype(dtype),
@@ -66,7 +73,10 @@ def expected_of(case: Case, dtype: str, x: Any) -> Any:
         "instance_norm": ("TrtconvInstanceNorm", {"epsilon": 1e-5, "relu": int(bool(case.options.get("relu")))}),
         "reflection_pad": ("TrtconvReflectionPad", {"pads": list(case.options.get("pads", (1, 1, 1, 1)))}),
         "depthwise_conv_layer_norm": ("TrtconvDepthwiseConvLayerNorm", {"channels": case.shape[-1]}),
+        "depthwise_conv": ("TrtconvDepthwiseConv", {"channels": case.shape[-1], "gelu": 1, **case.options}),
     }[case.op]
+    if case.op == "depthwise_conv":
+        values["weight"] = values["weight"][:, 0].transpose(1, 2, 0)
     if case.op == "depthwise_conv_layer_norm":
         values["weight"] = values["weight"][:, 0].transpose(1, 2, 0)
         x = x if x.shape[1:] == case.shape[1:] else x.transpose(0, 2, 3, 1)
@@ -76,7 +86,7 @@ def expected_of(case: Case, dtype: str, x: Any) -> Any:
 
 
 def standard_model(case: Case, dtype: str, form: str = "native") -> onnx.ModelProto:
-    """x -> y in plain ONNX operators of opset 17, static shapes.
+    """x -> y in plain ONNX operators, static shapes.
 
     Each form of a depthwise convolution has the layout that it has in a network: of the native one x is [N, C, H, W].
     """
@@ -108,6 +118,8 @@ def standard_model(case: Case, dtype: str, form: str = "native") -> onnx.ModelPr
             node("Transpose", ["c"], ["r"], name="last", perm=[0, 2, 3, 1]),
             node("LayerNormalization", ["r", "scale", "shift"], ["y"], name="norm", epsilon=1e-6),
         ]
+    elif case.op == "depthwise_conv":
+        nodes, weights = _depthwise_conv(case, dtype)
     elif case.op == "attention":
         nodes, weights = _attention(case, dtype)
     else:
@@ -121,8 +133,27 @@ def standard_model(case: Case, dtype: str, form: str = "native") -> onnx.ModelPr
         [helper.make_tensor_value_info("y", kind, None)],
         [numpy_helper.from_array(v, n) for n, v in weights.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    opset = 20 if case.op == "depthwise_conv" else 17  # Gelu came with 20
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     return onnx.shape_inference.infer_shapes(model)
+
+
+def _depthwise_conv(case: Case, dtype: str) -> tuple[list[onnx.NodeProto], dict[str, Any]]:
+    """Rows of tokens as an image and back, as PVTv2 has them."""
+    node, (batch, length, channels), width = helper.make_node, case.shape, case.options["width"]
+    weights = {
+        **parameters(case, dtype),
+        "image": np.array([batch, channels, length // width, width]), "rows": np.array([batch, channels, length]),
+    }  # fmt: skip
+    nodes = [
+        node("Transpose", ["x"], ["t"], name="first", perm=[0, 2, 1]),
+        node("Reshape", ["t", "image"], ["i"], name="image"),
+        node("Conv", ["i", "weight", "bias"], ["c"], name="conv", group=channels, pads=[1] * 4),
+        node("Reshape", ["c", "rows"], ["r"], name="rows"),
+        node("Transpose", ["r"], ["s"], name="last", perm=[0, 2, 1]),
+        node("Gelu", ["s"], ["y"], name="gelu"),
+    ]
+    return nodes, weights
 
 
 def _attention(case: Case, dtype: str) -> tuple[list[onnx.NodeProto], dict[str, Any]]:

@@ -82,6 +82,17 @@ class Kernels:
         )  # fmt: skip
         self._check(status, "depthwise_conv_layer_norm")
 
+    def depthwise_conv(
+        self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, y: torch.Tensor, width: int
+    ) -> None:
+        """`x` [N, height * width, C], `weight` [3, 3, C]; with GELU."""
+        batch, length, channels = x.shape
+        status = self.library.trtconv_depthwise_conv(
+            TYPES[x.dtype], _PTR(x.data_ptr()), _PTR(weight.data_ptr()), _PTR(bias.data_ptr()), _PTR(y.data_ptr()),
+            _I64(batch), _I64(length // width), _I64(width), _I64(channels), _stream(),
+        )  # fmt: skip
+        self._check(status, "depthwise_conv")
+
     def attention(self, x: torch.Tensor, bias: torch.Tensor, y: torch.Tensor, heads: int, size: int) -> None:
         """`x` [B, L, 3 * heads * size]; `bias` [G, heads, L, L], or one zero for none."""
         groups = bias.shape[0] if bias.numel() > 1 else 0

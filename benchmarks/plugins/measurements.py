@@ -25,6 +25,7 @@ OP_TYPES = {
     "instance_norm": "TrtconvInstanceNorm",
     "reflection_pad": "TrtconvReflectionPad",
     "adaptive_pool": "TrtconvAdaptivePool",
+    "depthwise_conv": "TrtconvDepthwiseConv",
     "depthwise_conv_layer_norm": "TrtconvDepthwiseConvLayerNorm",
 }
 

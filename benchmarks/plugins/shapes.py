@@ -46,6 +46,12 @@ CASES: tuple[Case, ...] = (
         for batch in (8, 1)
         for i in range(4)
     ),
+    # PVTv2-B1's stages; rows of tokens.
+    *(
+        Case("depthwise_conv", (batch, (56 >> i) ** 2, channels), {"width": 56 >> i})
+        for batch in (8, 1)
+        for i, channels in enumerate((512, 1024, 1280, 2048))
+    ),
     # Windows of Swin-T's stages, of a batch of 8 and of 1, and the tokens of ViT-B, ViT-S and a longer sequence.
     *(
         Case("attention", (batch * (64 >> 2 * i), 49, 288 << i), {"heads": 3 << i, "size": 32, "groups": 64 >> 2 * i})

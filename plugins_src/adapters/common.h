@@ -58,6 +58,17 @@ bool supports(Signature const& signature, int32_t pos, DescOf const& descOf) noe
     return true;
 }
 
+// Whether the op can run in this process; says what is missing.
+inline bool canRun(Op const& op) noexcept
+{
+    char const* const missing = op.missing == nullptr ? nullptr : op.missing();
+    if (missing != nullptr)
+    {
+        logError(std::string(op.signature->name) + ": " + missing);
+    }
+    return missing == nullptr;
+}
+
 // 0 when the op was launched, otherwise 1 after a message.
 inline int32_t enqueueOp(Op const& op, AttributeBlock const& attributes, nvinfer1::PluginTensorDesc const* inputDesc,
     nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* workspace,

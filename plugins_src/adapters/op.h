@@ -22,6 +22,8 @@ struct Op
     int64_t (*workspace)(void const* attributes, TensorView const* inputs);
     cudaError_t (*enqueue)(void const* attributes, TensorView const* inputs, TensorView const* outputs, void* workspace,
         cudaStream_t stream);
+    // What the op needs beside TensorRT and this process lacks, as a sentence without a full stop; null when it can run.
+    char const* (*missing)(){nullptr};
 };
 
 inline constexpr int32_t kMaxTensors = 8;
@@ -36,5 +38,7 @@ extern Op const kDepthwiseConv;
 extern Op const kDepthwiseConvLayerNorm;
 extern Op const kInstanceNorm;
 extern Op const kL2Norm;
+extern Op const kLayerNorm;
+extern Op const kLinear;
 extern Op const kReflectionPad;
 } // namespace trtconv

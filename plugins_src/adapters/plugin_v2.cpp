@@ -12,12 +12,50 @@ namespace
 {
 using namespace nvinfer1;
 
+// Before TensorRT 10 a network is typed weakly, and a plugin that takes half and FP32 computes in what was faster when the
+// builder tried both. Whoever builds may say what each tensor is (an ElementType, inputs first; other numbers leave it open).
+// It matters to the builder alone, so that it is no part of the serialized plugin.
+constexpr char const* kTypesField = "element_types";
+
+struct TensorTypes
+{
+    int32_t types[kMaxTensors]{-1, -1, -1, -1, -1, -1, -1, -1};
+
+    void take(PluginFieldCollection const& fields) noexcept
+    {
+        for (int32_t i = 0; i < fields.nbFields; ++i)
+        {
+            PluginField const& field = fields.fields[i];
+            if (field.name != nullptr && std::strcmp(field.name, kTypesField) == 0 && field.data != nullptr
+                && field.type == PluginFieldType::kINT32 && field.length > 0 && field.length <= kMaxTensors)
+            {
+                std::memcpy(types, field.data, sizeof(int32_t) * static_cast<size_t>(field.length));
+            }
+        }
+    }
+
+    // Whether tensor `pos` may be of the type, by what is said of the tensors of its type variable.
+    bool allow(Signature const& signature, int32_t pos, ElementType type) const noexcept
+    {
+        for (int32_t i = 0; i < signature.inputs + signature.outputs; ++i)
+        {
+            bool const said = types[i] >= 0 && types[i] < kElementTypes;
+            if (signature.slots[i] == signature.slots[pos] && said && types[i] != static_cast<int32_t>(type))
+            {
+                return false;
+            }
+        }
+        return true;
+    }
+};
+
 class PluginV2 final : public IPluginV2DynamicExt
 {
 public:
-    PluginV2(Op const& op, AttributeBlock const& attributes, std::string nameSpace)
+    PluginV2(Op const& op, AttributeBlock const& attributes, TensorTypes const& types, std::string nameSpace)
         : mOp(op)
         , mAttributes(attributes)
+        , mTypes(types)
         , mNamespace(std::move(nameSpace))
     {
     }
@@ -26,7 +64,7 @@ public:
     {
         try
         {
-            return new PluginV2(mOp, mAttributes, mNamespace);
+            return new PluginV2(mOp, mAttributes, mTypes, mNamespace);
         }
         catch (std::exception const& error)
         {
@@ -51,6 +89,7 @@ public:
         int32_t pos, PluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept override
     {
         return nbInputs == mOp.signature->inputs && nbOutputs == mOp.signature->outputs
+            && mTypes.allow(*mOp.signature, pos, elementOf(inOut[pos].type))
             && supports(*mOp.signature, pos, [&](int32_t i) -> PluginTensorDesc const& { return inOut[i]; });
     }
 
@@ -95,9 +134,10 @@ public:
         return mOp.signature->outputs;
     }
 
+    // Called when an engine is built and when it is loaded.
     int32_t initialize() noexcept override
     {
-        return 0;
+        return canRun(mOp) ? 0 : 1;
     }
 
     void terminate() noexcept override {}
@@ -130,6 +170,7 @@ public:
 private:
     Op const& mOp;
     AttributeBlock mAttributes;
+    TensorTypes mTypes;
     std::string mNamespace;
 };
 
@@ -138,7 +179,7 @@ class CreatorV2 final : public IPluginCreator
 public:
     explicit CreatorV2(Op const& op)
         : mOp(op)
-        , mFields(declaredFields(*op.signature))
+        , mFields(fieldsOf(op))
         , mCollection{static_cast<int32_t>(mFields.size()), mFields.data()}
         , mNamespace(op.signature->nameSpace)
     {
@@ -170,7 +211,9 @@ public:
                 logError(wrong);
                 return nullptr;
             }
-            return new PluginV2(mOp, attributes, mNamespace);
+            TensorTypes types;
+            types.take(*fields);
+            return new PluginV2(mOp, attributes, types, mNamespace);
         }
         catch (std::exception const& error)
         {
@@ -189,7 +232,7 @@ public:
                 logError(std::string(mOp.signature->name) + ": the engine was built with another plugin library");
                 return nullptr;
             }
-            return new PluginV2(mOp, attributes, mNamespace);
+            return new PluginV2(mOp, attributes, TensorTypes(), mNamespace);
         }
         catch (std::exception const& error)
         {
@@ -209,6 +252,14 @@ public:
     }
 
 private:
+    // The ONNX parser passes only what is declared here.
+    static std::vector<PluginField> fieldsOf(Op const& op)
+    {
+        std::vector<PluginField> fields = declaredFields(*op.signature);
+        fields.emplace_back(kTypesField, nullptr, PluginFieldType::kINT32, op.signature->inputs + op.signature->outputs);
+        return fields;
+    }
+
     Op const& mOp;
     std::vector<PluginField> mFields;
     PluginFieldCollection mCollection;

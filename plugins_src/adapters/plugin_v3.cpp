@@ -64,7 +64,7 @@ public:
     int32_t configurePlugin(
         DynamicPluginTensorDesc const*, int32_t nbInputs, DynamicPluginTensorDesc const*, int32_t nbOutputs) noexcept override
     {
-        return nbInputs == mOp.signature->inputs && nbOutputs == mOp.signature->outputs ? 0 : 1;
+        return nbInputs == mOp.signature->inputs && nbOutputs == mOp.signature->outputs && canRun(mOp) ? 0 : 1;
     }
 
     int32_t getOutputDataTypes(
@@ -129,7 +129,7 @@ public:
 
     IPluginV3* attachToContext(IPluginResourceContext*) noexcept override
     {
-        return clone();
+        return canRun(mOp) ? clone() : nullptr;
     }
 
     PluginFieldCollection const* getFieldsToSerialize() noexcept override

@@ -1,6 +1,7 @@
 // The kernels behind a C interface, so that measurements can call them on another program's memory without TensorRT.
 #include "adaptive_pool/kernel.h"
 #include "attention/kernel.h"
+#include "depthwise_conv/kernel.h"
 #include "depthwise_conv_layer_norm/kernel.h"
 #include "instance_norm/kernel.h"
 #include "l2norm/kernel.h"
@@ -56,6 +57,14 @@ int trtconv_depthwise_conv_layer_norm(int type, void const* x, void const* weigh
     trtconv::depthwise_conv_layer_norm::Problem const p{
         ElementType(type), batch, height, width, channels, size, epsilon, tile, groups};
     return trtconv::depthwise_conv_layer_norm::launch(p, x, weight, bias, scale, shift, y, stream);
+}
+
+// With GELU.
+int trtconv_depthwise_conv(int type, void const* x, void const* weight, void const* bias, void* y, int64_t batch,
+    int64_t height, int64_t width, int64_t channels, cudaStream_t stream)
+{
+    trtconv::depthwise_conv::Problem const p{ElementType(type), batch, height, width, channels, true};
+    return trtconv::depthwise_conv::launch(p, x, weight, bias, y, stream);
 }
 
 // Rows that hold query, key and value beside one another; a bias for each group, head, query and key.

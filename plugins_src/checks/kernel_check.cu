@@ -4,6 +4,7 @@
 #include "checks/attention_cases.h"
 #include "checks/depthwise_cases.h"
 #include "checks/l2norm_cases.h"
+#include "checks/rows_cases.h"
 #include "instance_norm/kernel.h"
 #include "reflection_pad/kernel.h"
 
@@ -222,6 +223,7 @@ int main(int argc, char** argv)
         checks::checkPoolShapes(tally, type);
         checks::checkDepthwiseShapes(tally, type, quick);
         checks::checkAttentionShapes(tally, type, quick);
+        checks::checkRows(tally, type, quick);
     }
     checks::must(cudaDeviceSynchronize(), "end");
     std::printf("%d cases, %d wrong; worst relative error fp32 %.2e, fp16 %.2e, bf16 %.2e\n", tally.cases, tally.wrong,

@@ -2,7 +2,8 @@
 // shapes it gives, and whether a plugin survives serialization. Built with the headers that the library was built with.
 //
 //   plugin_probe LIBRARY creators
-//   plugin_probe LIBRARY types OP
+//   plugin_probe LIBRARY types OP INPUTS [NAME=i:1,2]...
+//   plugin_probe LIBRARY ready OP                         whether the plugin could run in this process
 //   plugin_probe LIBRARY shapes OP [NAME=i:1,2 | NAME=f:0.5]... -- DIMS [DIMS]...     with DIMS as 2x3x4
 #include "adapters/exports.h"
 
@@ -140,6 +141,10 @@ struct Plugin
         out = plugin->getOutputDimensions(0, in.data(), static_cast<int32_t>(in.size()), builder);
         return out.nbDims >= 0;
     }
+    bool ready() const
+    {
+        return plugin->initialize() == 0;
+    }
     std::string state() const
     {
         std::string bytes(plugin->getSerializationSize(), '\0');
@@ -177,6 +182,10 @@ struct Plugin
     bool shapes(std::vector<DimsExprs> const& in, DimsExprs& out, Builder& builder) const
     {
         return build()->getOutputShapes(in.data(), static_cast<int32_t>(in.size()), nullptr, 0, &out, 1, builder) == 0;
+    }
+    bool ready() const
+    {
+        return runtime()->attachToContext(nullptr) != nullptr;
     }
     std::string state() const
     {
@@ -255,9 +264,9 @@ void printCreators(void* library)
 }
 
 // Every combination of types of all tensors that the plugin takes, as DataType numbers.
-void printTypes(Creator& creator, int32_t inputs)
+void printTypes(Creator& creator, int32_t inputs, std::vector<Value> const& values)
 {
-    Plugin const plugin = create(creator, {});
+    Plugin const plugin = create(creator, values);
     auto const tensors = static_cast<size_t>(inputs + plugin.outputs());
     int32_t const numbers[] = {0, 1, 2, 3, 7};
     std::vector<PluginTensorDesc> descs(tensors);
@@ -334,7 +343,7 @@ int main(int argc, char** argv)
     std::vector<std::string> const words(argv + 1, argv + argc);
     if (words.size() < 2)
     {
-        std::fprintf(stderr, "usage: plugin_probe LIBRARY creators|types|shapes ...\n");
+        std::fprintf(stderr, "usage: plugin_probe LIBRARY creators|types|ready|shapes ...\n");
         return 2;
     }
     void* const library = dlopen(words[0].c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -349,15 +358,15 @@ int main(int argc, char** argv)
         return 0;
     }
     Creator& creator = creatorOf(library, words.at(2));
-    if (words[1] == "types")
+    if (words[1] == "ready")
     {
-        printTypes(creator, std::atoi(words.at(3).c_str()));
+        std::printf(create(creator, {}).ready() ? "ready\n" : "not ready\n");
         return 0;
     }
     std::vector<Value> values;
     std::vector<std::string> shapes;
     bool behind = false;
-    for (size_t i = 3; i < words.size(); ++i)
+    for (size_t i = words[1] == "types" ? 4 : 3; i < words.size(); ++i)
     {
         if (words[i] == "--")
         {
@@ -371,6 +380,11 @@ int main(int argc, char** argv)
         {
             values.push_back(valueOf(words[i]));
         }
+    }
+    if (words[1] == "types")
+    {
+        printTypes(creator, std::atoi(words.at(3).c_str()), values);
+        return 0;
     }
     return printShapes(creator, values, shapes);
 }

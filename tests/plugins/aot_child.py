@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def serve(trt: Any, host: Any, request: dict[str, Any]) -> dict[str, Any]:
-    plugins = [embedded_plugin(p) for p in PLUGINS]
+    plugins = [embedded_plugin(p) for p in PLUGINS if p.embeddable]
     target = KernelTarget(request.get("compute_capability", "9.0"), 132)
     try:
         with embedded_plugins(trt, plugins, target, request.get("driver", "")) as embedding:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trtconv.plugins.described.registry import find_plugin
+
 Array = npt.NDArray[Any]
 
 
@@ -69,6 +71,15 @@ def attention(
     return Case("TrtconvAttention", shapes, {"heads": heads, "size": size, "scale": size**-0.5, **named, **attributes})
 
 
+def layer_norm(shape: tuple[int, ...], offset: float = 0.0, **attributes: Any) -> Case:
+    return Case("TrtconvLayerNorm", (shape, *((shape[-1],),) * 2), attributes, offset)
+
+
+def linear(shape: tuple[int, ...], columns: int, **attributes: Any) -> Case:
+    addend = (*shape[:-1], columns) if attributes.get("added") == "yes" else (columns,)
+    return Case("TrtconvLinear", (shape, (columns, shape[-1]), (columns,), addend), attributes)
+
+
 CASES: tuple[Case, ...] = (
     l2((2, 7, 5, 3)),
     l2((1, 64, 9, 11), eps_mode="inside", epsilon=1e-3),
@@ -102,4 +113,15 @@ CASES: tuple[Case, ...] = (
     attention(2, (5, 70), 3, 8, (1, 1, 5, 70)),
     attention(1, (66, 3), 1, 5, (1, 1, 1, 3), scale=1.0),
     attention(0, (4, 4), 2, 16),
+    layer_norm((2, 5, 96)),
+    layer_norm((7, 33), 20.0, epsilon=1e-3),
+    layer_norm((2, 3, 2, 64)),
+    layer_norm((0, 4, 8)),
+    linear((2, 5, 12), 8),
+    linear((3, 7), 5, added="yes"),
+    linear((1, 2, 3, 16), 24, activation="gelu"),
+    linear((2, 9, 6), 10, activation="gelu_tanh", added="yes"),
+    linear((0, 4, 8), 8, activation="gelu"),
 )
+EMBEDDED: tuple[Case, ...] = tuple(c for c in CASES if find_plugin(c.op_type).embeddable)
+"""Those of plugins whose kernels go into engines."""

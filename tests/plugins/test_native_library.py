@@ -12,6 +12,8 @@ import pytest
 
 from tests.plugins.cases import CASES, Case
 from tests.plugins.conftest import Native
+from trtconv.backends.cuda.driver import probe_cuda
+from trtconv.backends.tensorrt.builder.weak_types import PLUGIN_TYPES
 from trtconv.core.errors import InvalidRequestError
 from trtconv.plugins.described.registry import PLUGINS, find_plugin
 from trtconv.plugins.description import PluginDescription
@@ -22,16 +24,23 @@ pytestmark = pytest.mark.slow
 NUMBERS = {"float32": 0, "float16": 1, "bfloat16": 7}
 
 
-def expected_creators() -> list[str]:
+def expected_creators(weak: bool = False) -> list[str]:
+    """Of a library for TensorRT 8.6, which types weakly, with the field that says what each tensor is."""
     lines = []
     for plugin in PLUGINS:
         fields = [f"{a.name}:{'float' if a.kind == 'float' else 'int'}:{a.length}" for a in plugin.attributes]
+        if weak:
+            fields.append(f"{PLUGIN_TYPES}:int:{len(plugin.inputs) + len(plugin.outputs)}")
         lines.append(" ".join([plugin.op_type, plugin.version, "trtconv", *fields]))
     return lines
 
 
-def test_creators_and_fields(native: Native) -> None:
-    assert native.ask("creators").splitlines() == expected_creators()
+def is_v2(request: pytest.FixtureRequest) -> bool:
+    return "v2" in request.node.callspec.id.split("-")
+
+
+def test_creators_and_fields(native: Native, request: pytest.FixtureRequest) -> None:
+    assert native.ask("creators").splitlines() == expected_creators(is_v2(request))
 
 
 def combinations(plugin: PluginDescription, bfloat16: bool) -> set[str]:
@@ -44,8 +53,26 @@ def combinations(plugin: PluginDescription, bfloat16: bool) -> set[str]:
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda p: p.op_type)
 def test_types(native: Native, plugin: PluginDescription, request: pytest.FixtureRequest) -> None:
     actual = native.ask("types", plugin.op_type, str(len(plugin.inputs))).splitlines()
-    bfloat16 = "v3" in request.node.callspec.id.split("-")
-    assert set(actual) == combinations(plugin, bfloat16)
+    assert set(actual) == combinations(plugin, not is_v2(request))
+
+
+def test_a_plugin_of_a_weakly_typed_network_takes_the_types_of_the_graph(native_v2: Native) -> None:
+    def types(values: str) -> list[str]:
+        return native_v2.ask("types", "TrtconvInstanceNorm", "3", f"element_types=i:{values}").splitlines()
+
+    assert set(types("-1,0,-1,-1")) == {"0 0 0 0", "1 0 0 1"}
+    assert types("1,-1,1,1") == ["1 1 1 1"]
+    assert len(types("-1,-1,-1,-1")) == 4
+
+
+def test_a_plugin_says_whether_it_can_run_here(native: Native) -> None:
+    """cuBLASLt computes nothing without a GPU; other plugins need nothing beside themselves."""
+    assert native.ask("ready", "TrtconvLayerNorm") == "ready"
+    if not probe_cuda().gpus:
+        command = [native.probe, native.library, "ready", "TrtconvLinear"]
+        process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        assert process.stdout == "not ready\n"
+        assert "TrtconvLinear: it computes with cuBLASLt, and neither libcublasLt.so.13" in process.stderr
 
 
 def words_of(op_type: str, shapes: Any, attributes: dict[str, Any]) -> list[str]:
@@ -81,6 +108,12 @@ REFUSED: list[tuple[str, list[tuple[int, ...]], dict[str, Any]]] = [
     ("TrtconvReflectionPad", [(3,)], {"pads": (0, 0, 0, 0)}),
     ("TrtconvAdaptivePool", [(1, 0, 3)], {}),
     ("TrtconvAdaptivePool", [(1, 2, 3)], {"output_size": (0, 1)}),
+    ("TrtconvLayerNorm", [(2, 4), (4,), (3,)], {}),
+    ("TrtconvLinear", [(2, 4), (5, 3), (5,), (5,)], {}),
+    ("TrtconvLinear", [(2, 4), (5, 4), (4,), (4,)], {}),
+    ("TrtconvLinear", [(2, 4), (5, 4), (5,), (5,)], {"added": 1}),
+    ("TrtconvLinear", [(2, 4), (5, 4), (5,), (2, 5)], {}),
+    ("TrtconvLinear", [(4,), (5, 4), (5,), (5,)], {}),
 ]
 
 

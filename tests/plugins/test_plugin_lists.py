@@ -29,7 +29,7 @@ def test_a_new_file_is_a_new_plugin(tmp_path, monkeypatch):
 def test_each_description_has_its_sources_and_the_other_way_round():
     assert {p.parent.name for p in SOURCES.glob("*/op.cpp")} == FOLDERS
     assert {p.parent.name for p in SOURCES.glob("*/kernel.cu")} == FOLDERS
-    assert {p.stem for p in (SOURCES / "aot").glob("*.cu")} == FOLDERS
+    assert {p.stem for p in (SOURCES / "aot").glob("*.cu")} == {p.folder for p in PLUGINS if p.embeddable}
 
 
 def test_cmake_finds_the_folders_itself():
@@ -50,7 +50,7 @@ def test_the_wheel_carries_every_folder():
     assert {f"share/trtconv/plugins_src/{folder}" for folder in FOLDERS} <= set(files)
 
 
-@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda p: p.folder)
+@pytest.mark.parametrize("plugin", [p for p in PLUGINS if p.embeddable], ids=lambda p: p.folder)
 def test_each_has_a_launch_for_engines_that_carry_it(plugin):
     assert embedded_plugin(plugin).op_type == plugin.op_type
 
@@ -58,3 +58,8 @@ def test_each_has_a_launch_for_engines_that_carry_it(plugin):
 def test_a_plugin_without_a_launch_is_an_error_and_no_traceback():
     with pytest.raises(UnsupportedError, match=r"there is no trtconv\.plugins\.aot\.swish"):
         embedded_plugin(dataclasses.replace(PLUGINS[0], folder="swish"))
+
+
+def test_a_plugin_that_computes_with_a_library_is_an_error_too():
+    with pytest.raises(UnsupportedError, match="TrtconvLinear cannot go into an engine"):
+        embedded_plugin(next(p for p in PLUGINS if not p.embeddable))

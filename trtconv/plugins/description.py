@@ -108,7 +108,8 @@ class PluginDescription:
     `shape` maps input shapes to output shapes and raises InvalidRequestError for inputs that the plugin refuses;
     `reference` computes in float64 and returns arrays of the output dtypes; `body` gives, for an ONNX opset, the
     statements of the equivalent ONNX function in onnx.parser's text form. `folder` is the C++ namespace of the sources;
-    `generations` are TensorRT's major versions that the plugin is made for.
+    `generations` are TensorRT's major versions that the plugin is made for. `embeddable` is false where it computes
+    with a library, so that there is no kernel to put into an engine.
     """
 
     op_type: str
@@ -123,6 +124,7 @@ class PluginDescription:
     body: Callable[[int], str]
     version: str = "1"
     generations: tuple[int, ...] = GENERATIONS
+    embeddable: bool = True
     notes: tuple[str, ...] = field(default=())
 
     def checked_attributes(self, values: Attributes) -> dict[str, Value]:

@@ -20,7 +20,7 @@ import pytest
 
 from tests.backends.stub_libraries import make_stub_libraries
 from tests.backends.test_real_bindings import VERSIONS, bindings
-from tests.plugins.cases import CASES, Case
+from tests.plugins.cases import EMBEDDED, Case
 from tests.plugins.nvrtc_wheels import nvrtc_site
 from tests.wheels import wheel_folder
 from trtconv.core.embedded import EmbeddedInput, KernelTarget
@@ -131,6 +131,7 @@ def request_lines(
 def dynamic_axes(case: Case) -> tuple[int, ...]:
     rank = len(case.shapes[0])
     fixed = case.attributes.get("axis", 1) if case.op_type == "TrtconvL2Norm" else 1
+    fixed = rank - 1 if case.op_type == "TrtconvLayerNorm" else fixed
     return tuple(
         a for a in range(rank) if a != fixed or case.op_type in ("TrtconvReflectionPad", "TrtconvAdaptivePool")
     )
@@ -144,7 +145,7 @@ def points_of(case: Case) -> list[list[tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", EMBEDDED, ids=str)
 def test_shapes_types_and_launches(ask: Ask, case: Case, dtype: str) -> None:
     points = points_of(case)
     answer = ask(request_lines(case, dtype, dynamic_axes(case), points))
@@ -179,10 +180,12 @@ def test_shapes_types_and_launches(ask: Ask, case: Case, dtype: str) -> None:
 
 
 def test_creators_are_those_of_the_descriptions(ask: Ask) -> None:
-    answer = ask(request_lines(CASES[0], "float32", (), points_of(CASES[0])[:1]))
+    answer = ask(request_lines(EMBEDDED[0], "float32", (), points_of(EMBEDDED[0])[:1]))
     names = {"int": "INT32", "float": "FLOAT32", "ints": "INT32"}
     expected = [
-        [p.op_type, p.version, [[a.name, f"PluginFieldType.{names[a.kind]}"] for a in p.attributes]] for p in PLUGINS
+        [p.op_type, p.version, [[a.name, f"PluginFieldType.{names[a.kind]}"] for a in p.attributes]]
+        for p in PLUGINS
+        if p.embeddable
     ]
     assert sorted(answer["creators"]) == sorted(expected)
 
@@ -197,7 +200,7 @@ def test_a_fixed_network_gets_a_kernel_with_its_sizes_in_it(ask: Ask) -> None:
 
 
 def test_older_gpus_get_their_own_architecture(ask: Ask) -> None:
-    lines = request_lines(CASES[0], "float32", (0,), points_of(CASES[0])[:1])
+    lines = request_lines(EMBEDDED[0], "float32", (0,), points_of(EMBEDDED[0])[:1])
     for capability, expected in (("7.5", "compute_75"), ("8.6", "compute_86"), ("12.1", "compute_121")):
         answer = ask(lines, compute_capability=capability)
         assert {f["architecture"] for f in answer["facts"].values()} == {expected}
@@ -224,6 +227,6 @@ def test_a_refusal_reaches_the_user_in_our_words(
 
 
 def test_an_nvrtc_that_is_newer_than_the_driver_is_refused(ask: Ask) -> None:
-    answer = ask(request_lines(CASES[0], "float32", (), points_of(CASES[0])[:1]), driver="12.1")
+    answer = ask(request_lines(EMBEDDED[0], "float32", (), points_of(EMBEDDED[0])[:1]), driver="12.1")
     assert answer["error"] == "MissingDependencyError"
     assert "nvidia-cuda-nvrtc" in answer["hint"]

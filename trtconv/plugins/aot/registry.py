@@ -21,6 +21,11 @@ PACKAGE = "trtconv.plugins.aot"
 
 def _launch_of(plugin: PluginDescription) -> tuple[OutputDims, MakeKernel]:
     """`output_dims` and `make_kernel` of the module that is called like the plugin's folder."""
+    if not plugin.embeddable:
+        raise UnsupportedError(
+            f"{plugin.op_type} cannot go into an engine: it computes with a library, and has no kernel of its own",
+            hint="leave embed_plugins out, and build with the plugin library",
+        )
     try:
         module = importlib.import_module(f"{PACKAGE}.{plugin.folder}")
     except ModuleNotFoundError as error:

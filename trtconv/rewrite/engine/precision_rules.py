@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.model.file import load_weights
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
+from trtconv.rewrite.engine.plugin_choice import named_plugins
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.result import RewrittenGraph
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules, taken_back
@@ -28,14 +29,18 @@ def shape_for_precision(
 ) -> tuple[onnx.ModelProto, RewriteRecord]:
     """The graph with those of `rules` applied that waited for its precision, each proved in FP32, and what they did.
 
-    The whole graph is compared as well; where it differs, none of them stays.
+    Rules of the plugins that the request names come with them. The whole graph is compared as well; where it differs,
+    none of them stays.
     """
     import onnx
 
     record = RewriteRecord()
-    rules = [r for r in rules if is_of_precision(r, request) and request.precision in r.precisions]
-    if not rules:
+    waiting = {r.name for r in rules if is_of_precision(r, request) and request.precision in r.precisions}
+    if not waiting:
         return graph.model, record
+    # What they write may be what a plugin computes.
+    named = named_plugins(request)
+    rules = [r for r in rules if r.name in waiting or r.plugin in named]
     load_weights(graph.model, graph.file.parent)
     model = onnx.ModelProto()
     model.CopyFrom(graph.model)

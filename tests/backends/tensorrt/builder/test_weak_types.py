@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from trtconv.backends.tensorrt.builder.weak_types import build_pinned, pin_types
+from trtconv.backends.tensorrt.builder.weak_types import build_pinned, pin_types, write_plugin_types
 from trtconv.backends.tensorrt.messages import Messages
 
 Flags = Enum("Flags", "OBEY_PRECISION_CONSTRAINTS PREFER_PRECISION_CONSTRAINTS")
@@ -155,3 +155,22 @@ def test_types_come_from_shape_inference_when_the_file_has_none(typed):
     onnx.checker.check_model(model)
     pin_types(TRT, network, model)
     assert layers["square"].precision == "float32"
+
+
+def test_plugins_are_told_the_types_of_their_tensors():
+    nodes = [
+        helper.make_node("Scale", ["x", "w"], ["y"], domain="trtconv"),
+        helper.make_node("Cast", ["y"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("Scale", ["wide", "w"], ["z"], domain="trtconv"),
+        helper.make_node("Scale", ["unknown", "n"], ["u"], domain="trtconv"),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [2])],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])],
+        [helper.make_tensor(n, t, [1], [1]) for n, t in (("w", TensorProto.FLOAT16), ("n", TensorProto.INT64))],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("trtconv", 1)]
+    model = helper.make_model(graph, opset_imports=opsets)
+    write_plugin_types(model)
+    types = [[list(a.ints) for a in n.attribute if a.name == "element_types"] for n in model.graph.node]
+    assert types == [[[1, 1, -1]], [], [[0, 1, 0]], []]

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from trtconv.backends.protocol import Capabilities, EngineSettings, NodeProblem
 from trtconv.backends.tensorrt.builder.problems import unsupported_error
+from trtconv.backends.tensorrt.builder.weak_types import PLUGIN_DOMAIN, write_plugin_types
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import load_model, signature
+from trtconv.core.precision import HALF_NAMES
 
 if TYPE_CHECKING:
     import onnx
 
 STANDARD_DOMAINS = ("", "ai.onnx")
-PLUGIN_DOMAIN = "trtconv"
 _OPSET_8_6 = 17
 
 
@@ -28,6 +29,8 @@ def prepare(settings: EngineSettings, capabilities: Capabilities) -> onnx.ModelP
     """The model with pinned dims written into its inputs. Raises UnsupportedError for what must not be parsed."""
     model = load_model(settings.model)
     refuse(model, settings.model, capabilities)
+    if capabilities.generation == 8 and settings.precision in HALF_NAMES:
+        write_plugin_types(model)
     _without_plugin_bodies(model)
     inputs = {v.name: v for v in model.graph.input}
     for name, axis, size in settings.pinned:

@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.tensorrt.messages import Messages
+from trtconv.core.model.bodies import walk_nodes
 
 if TYPE_CHECKING:
     import onnx
@@ -21,6 +22,10 @@ UNTYPED = (
     "SHAPE", "CONSTANT", "CAST", "IDENTITY", "QUANTIZE", "DEQUANTIZE", "TRIP_LIMIT", "RECURRENCE", "ITERATOR",
     "LOOP_OUTPUT", "CONDITION", "CONDITIONAL_INPUT", "CONDITIONAL_OUTPUT", "ASSERTION", "PLUGIN_V2", "NON_ZERO", "NMS",
 )  # fmt: skip
+PLUGIN_DOMAIN = "trtconv"
+PLUGIN_TYPES = "element_types"
+"""The field in which the adapters of plugins_src take the type of each tensor, and their numbers of the types."""
+_FLOAT32, _FLOAT16, _OPEN = 0, 1, -1
 _LARGE = 4096
 
 
@@ -51,6 +56,22 @@ def pin_types(trt: Any, network: Any, model: onnx.ModelProto) -> tuple[Any, ...]
         if half:
             narrow.append(layer)
     return tuple(narrow)
+
+
+def write_plugin_types(model: onnx.ModelProto) -> None:
+    """Tell each node of a plugin the types that the graph gives its tensors: a plugin layer takes no pin.
+
+    Left alone, TensorRT runs a plugin in FP32 between layers in half where that looked faster as it was tried.
+    """
+    import onnx
+
+    nodes = [n for n in walk_nodes(model.graph.node) if n.domain == PLUGIN_DOMAIN]
+    halves = _halves(model) if nodes else {}
+    for node in nodes:
+        is_half = [halves.get(name) for name in (*node.input, *node.output)]
+        types = [_OPEN if half is None else _FLOAT16 if half else _FLOAT32 for half in is_half]
+        if any(t != _OPEN for t in types):
+            node.attribute.append(onnx.helper.make_attribute(PLUGIN_TYPES, types))
 
 
 def _pin_comparison(trt: Any, layer: Any, half: bool) -> None:

@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from trtconv.core.precision import FP16
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.column_factors import factors_of, holds_in_half
 
 LARGEST_WEIGHTS = 1 << 24
-# The largest element of a column: the steps of half precision below 6e-5 are 6e-8, which is nothing beside it.
-LEAST, MOST = 2.0**-10, 2.0**10
 
 
 @dataclass(frozen=True)
@@ -35,19 +32,16 @@ class Product:
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match Mul(MatMul(x, w) + b, s) of constants w[K, M], b[M] (or none) and s[M], used nowhere else."""
-    operand = graph.operand(node)
-    if operand is None or operand[1].size == 1 or operand[1].shape[-1:] != (operand[1].size,):
+    scaled = factors_of(graph, node)
+    product = _product(graph, scaled[0]) if scaled is not None else None
+    if scaled is None or product is None:
         return NOT_THIS
-    product = _product(graph, operand[0])
-    if product is None:
-        return NOT_THIS
-    factors = operand[1].reshape(-1)
-    if product.weight.shape[1] != factors.size or (graph.rank(product.x) or 0) < operand[1].ndim:
+    factors = scaled[1].reshape(-1)
+    if product.weight.shape[1] != factors.size or (graph.rank(product.x) or 0) < scaled[1].ndim:
         return Skip("the factors are not one for each column of the matrix")
     if not all(graph.used_once(n.output) for n in product.nodes):
         return Skip("the product is used elsewhere too")
-    largest = np.abs(product.weight * factors).max(axis=0)
-    if not np.isfinite(largest).all() or largest.min(initial=LEAST) < LEAST or largest.max(initial=0) > MOST:
+    if not holds_in_half(product.weight * factors):
         return Skip("a column of the matrix would be too small or too large for half precision")
     return Found((*product.nodes, node), partial(_build, product=product, factors=factors))
 
