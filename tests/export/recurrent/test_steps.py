@@ -82,3 +82,34 @@ class Packed(nn.Module):
 
     def forward(self, x: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
         return self.layer(nn.utils.rnn.PackedSequence(x, sizes))[0].data
+
+
+def test_a_thread_that_outlives_a_block_leaves_the_functions_as_they_were():
+    import threading
+
+    from trtconv.export.recurrent.calls import layer_calls
+
+    inside, over, names = threading.Event(), threading.Event(), []
+    layer, x = nn.LSTM(3, 4), torch.rand(5, 3)
+    plain = torch._VF.lstm
+
+    def handle(name, function, args, named):
+        names.append((threading.current_thread().name, name))
+        return function(*args, **named)
+
+    def live_on():
+        with layer_calls(handle):
+            inside.set()
+            over.wait()
+            layer(x)
+
+    thread = threading.Thread(target=live_on, name="other")
+    with layer_calls(handle), layer_calls(handle):
+        thread.start()
+        inside.wait()
+        layer(x)
+    layer(x)  # in this thread nobody looks any more
+    over.set()
+    thread.join()
+    assert names == [("MainThread", "lstm")] * 2 + [("other", "lstm")]
+    assert torch._VF.lstm is plain

@@ -8,10 +8,12 @@ with all their digits, so that neither FP32 nor FP64 shows it (measured: LSTM of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from unittest import mock
+
+from trtconv.export.recurrent.calls import layer_calls
+from trtconv.export.recurrent.steps import by_time, is_padded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,29 +46,20 @@ class InexactGates:
 @contextmanager
 def _inexact_gates() -> Iterator[list[str]]:
     """Layers of torch.nn compute so in the block; the result has the name of each call."""
-    import torch
-
-    from trtconv.export.recurrent.steps import by_time, is_recurrent
-
     calls: list[str] = []
 
-    def replaced(name: str) -> Any:
-        function = getattr(torch._VF, name)
+    def inexact(name: str, function: Callable[..., Any], args: Any, named: Any) -> Any:
+        if name not in ("lstm", "gru") or named or not is_padded(args):
+            return function(*args, **named)
+        calls.append(name)
+        x, state, weights, biases, layers = args[:5]
 
-        def call(*args: Any) -> Any:
-            if not is_recurrent(function, args):
-                return function(*args)
-            calls.append(name)
-            x, state, weights, biases, layers = args[:5]
+        def run(x: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
+            return _layers(name, x, states, weights, biases, layers, both_ways=args[7])
 
-            def run(x: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
-                return _layers(name, x, states, weights, biases, layers, both_ways=args[7])
+        return by_time(run, x, state, args[8])
 
-            return by_time(run, x, state, args[8])
-
-        return call
-
-    with mock.patch.multiple(torch._VF, create=True, lstm=replaced("lstm"), gru=replaced("gru")):
+    with layer_calls(inexact):
         yield calls
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from trtconv.export.recurrent.steps import FUNCTIONS
+from trtconv.export.recurrent.calls import FUNCTIONS
 
 
 @dataclass(frozen=True)

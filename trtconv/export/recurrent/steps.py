@@ -7,25 +7,25 @@ sequence and the last states. For a packed sequence they take (x, batch sizes, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 from trtconv.core.errors import TrtconvError
+from trtconv.export.recurrent.calls import FUNCTIONS, layer_calls
 
 
 class OneLengthError(TrtconvError):
     """torch.export would write a recurrent layer for one length only."""
 
 
-FUNCTIONS = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
-
-
 def is_recurrent(func: Any, args: Any) -> bool:
     """Is this a call of such a function for a padded sequence, with its arguments by position?"""
-    if len(args) != 9 or getattr(func, "__name__", "") not in FUNCTIONS:
-        return False
-    return isinstance(args[3], bool)  # of a packed one the weights come fourth
+    return getattr(func, "__name__", "") in FUNCTIONS and is_padded(args)
+
+
+def is_padded(args: Any) -> bool:
+    """Are these the arguments of such a function for a padded sequence?"""
+    return len(args) == 9 and isinstance(args[3], bool)  # of a packed one the weights come fourth
 
 
 def by_time(run: Callable[[Any, tuple[Any, ...]], Any], x: Any, state: Any, batch_first: bool) -> tuple[Any, ...]:
@@ -67,25 +67,17 @@ class Operator:
 def whole_layers(run: Callable[[Any, Any], Any]) -> Iterator[None]:
     """Calls of plain tensors go to `run(operator, arguments)`, without the modes that are on.
 
-    By the functions' names, as torch.nn calls them: under a mode for functions nn.TransformerEncoder would go another
-    way. The operator calls what stood under the name before, so that such blocks nest.
+    The operator calls what stood under the name before, so that such blocks nest.
     """
     import torch
     from torch.utils._python_dispatch import _disable_current_modes
 
-    def whole(name: str) -> Callable[..., Any]:
-        function = getattr(torch._VF, name)
+    def whole(name: str, function: Callable[..., Any], args: Any, named: Any) -> Any:
+        if named or not is_padded(args) or type(args[0]) is not torch.Tensor:
+            return function(*args, **named)
         operator = Operator(getattr(torch.ops.aten, name).input, function)
+        with _disable_current_modes():
+            return run(operator, args)
 
-        def call(*args: Any, **named: Any) -> Any:
-            if named or not is_recurrent(operator, args) or type(args[0]) is not torch.Tensor:
-                return function(*args, **named)
-            with _disable_current_modes():
-                return run(operator, args)
-
-        return call
-
-    with ExitStack() as stack:
-        for name in sorted(FUNCTIONS):
-            stack.enter_context(mock.patch.object(torch._VF, name, whole(name), create=True))
+    with layer_calls(whole):
         yield
