@@ -285,7 +285,7 @@ def A4215MasksToBoxes(self, m):
     boxes[~y.flatten(2).any(-1)] = 0
     area = y.sum((2, 3))
     return boxes, area, area.float() / ((boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])).clamp(min=1)
-@forward("x:uint8[N,3,H,W]=0:255", dims="N=1:1:2 H=4:9:20 W=4:10:20", kinds=("normal",), refused="the exported model differs from the module")
+@forward("x:uint8[N,3,H,W]=0:255", dims="N=1:1:2 H=4:9:20 W=4:10:20", kinds=("normal",), refused="in fixed point")
 def A4216ResizeOfBytes(self, x):
     """Bytes resized as bytes, which torch rounds, and by nearest; flipped, cropped to the centre and normalised."""
     y = F.interpolate(x, (8, 8), mode="bilinear", antialias=True)

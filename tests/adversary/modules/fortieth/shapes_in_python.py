@@ -26,7 +26,7 @@ def lengths(*sizes, text=XT):
     return tuple(values_at(text, N=1, T=t) for t in sizes)
 
 
-@forward(XT, dims=LONG, kinds=FEW, feeds=lengths(1, 3, 6, 7, 12, 14, 29, 35, 41, 57, 100, 129, 150), refused="the exported model differs from the module")
+@forward(XT, dims=LONG, kinds=FEW, feeds=lengths(1, 3, 6, 7, 12, 14, 29, 35, 41, 57, 100, 129, 150))
 def A4282TimesByFloatSteps(self, x):
     """Times of frames by float steps: arange with 0.02 up to T times 0.02, which has one more at some lengths; linspace; shares of a hop."""
     t = x.shape[1]
