@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import DimRange
 from trtconv.export.sizes.exact_sizes import MOST_EXCEPTIONS, fit
 
@@ -18,6 +20,9 @@ FUNCTIONS = [
     ("other rate", lambda n: int(n * 16000 / 22050)),
     ("constant", lambda n: 7),
     ("falling", lambda n: int(400 - n * 0.3)),
+    ("a root", lambda n: int(n**0.5)),
+    ("another root", lambda n: round(n ** (1 / 3))),
+    ("a root, scaled", lambda n: math.floor(n**0.5 * 1.1)),
 ]
 
 
@@ -27,7 +32,7 @@ def at(exact, size):
             return value
     whole = exact.factor * size + exact.shift
     assert whole >= 0, "ONNX's division of negative numbers rounds up"
-    return whole // exact.divisor
+    return whole // exact.divisor + sum(jump for first, jump in exact.steps if size >= first)
 
 
 @pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[f[0] for f in FUNCTIONS])
@@ -43,6 +48,19 @@ def test_one_exception_is_the_rounding_of_the_product():
     exact = fit("v", "W", DimRange(11, 30, 60), [math.ceil(n * 1.1) for n in range(11, 61)])
     assert exact.exceptions == ((50, 56),)
     assert at(exact, 50) == 56
+
+
+@pytest.mark.parametrize("line", ["int(t ** (1 / 3))", "math.floor(math.sqrt(t) * 1.1)", "round(t**0.5)"])
+def test_a_root_of_a_size_is_python_s_in_a_file(write_module, export, tmp_path, line):
+    path = write_module(
+        "import math\nclass Net(nn.Module):\n    def forward(self, x):\n        t = x.shape[1]\n"
+        f"        return x[:, : {line}].sum(1)\n"
+    )
+    export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=1:11:400", exporter="dynamo")
+    run = OnnxRuntimeRunner(tmp_path / "out" / "model.onnx")
+    for size in (*range(1, 130), 216, 343, 399):
+        (count,) = run({"x": np.ones((1, size), np.float32)})["output"]
+        assert count == min(eval(line, {"t": size, "math": math}), size), size
 
 
 def test_what_is_no_line_is_left():

@@ -150,7 +150,8 @@ FUNCTIONS: Mapping[str, str] = {
     "IntTrueDiv": "true_divide", "FloatTrueDiv": "true_divide", "Abs": "abs", "abs": "abs", "trunc": "trunc",
     "ceil": "ceil", "floor": "floor", "CeilDiv": "ceil", "sym_float": "asarray", "float": "asarray",
     "ToFloat": "asarray", "TruncToInt": "trunc", "CeilToInt": "ceil", "FloorToInt": "floor", "sym_int": "trunc",
-    "int": "trunc", "sqrt": "sqrt",
+    "int": "trunc", "sqrt": "sqrt", "_sym_sqrt": "sqrt", "OpaqueUnaryFn_sqrt": "sqrt", "_sym_log2": "log2",
+    "OpaqueUnaryFn_log2": "log2",
 }  # fmt: skip
 _WHOLE = ("trunc", "ceil", "floor", "TruncToInt", "CeilToInt", "FloorToInt", "sym_int", "int")
 

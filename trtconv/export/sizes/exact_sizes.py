@@ -32,6 +32,9 @@ OPERATORS: Mapping[str, Callable[..., Any]] = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,
     "neg": operator.neg,
+    "pow": operator.pow,
+    # NumPy keeps FP32.
+    "_sym_sqrt": lambda v: v**0.5,
     # NumPy's FP32 knows no math.trunc.
     "ceil": lambda v: math.ceil(float(v)),
     "floor": lambda v: math.floor(float(v)),
@@ -45,14 +48,18 @@ OPERATORS: Mapping[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class Exact:
-    """A whole number for each size of one dim: `(factor * size + shift) // divisor`, but for the exceptions."""
+    """A whole number for each size of one dim: `(factor * size + shift) // divisor`, but for the exceptions.
+
+    `steps` are sizes from which on it is more by a number.
+    """
 
     name: str
     dim: str
     factor: int
     shift: int
     divisor: int
-    exceptions: tuple[tuple[int, int], ...]
+    exceptions: tuple[tuple[int, int], ...] = ()
+    steps: tuple[tuple[int, int], ...] = ()
 
 
 class _UnreadableError(Exception):
@@ -143,7 +150,10 @@ def _value(node: Any, symbols: Mapping[Any, str], size: int, number: Callable[[f
 
 
 def fit(name: str, dim: str, rng: DimRange, exact_values: list[int]) -> Exact | None:
-    """Whole numbers for the wanted values of each size in the range; None when too many sizes are exceptions."""
+    """Whole numbers for the exact values of each size in the range: a line with exceptions, or stairs with few steps.
+
+    None where there are too many of both.
+    """
     import numpy as np
 
     sizes, values = np.array(rng.values()), np.array(exact_values)
@@ -167,7 +177,11 @@ def fit(name: str, dim: str, rng: DimRange, exact_values: list[int]) -> Exact | 
     _, factor, shift, divisor = best
     others = (factor * sizes + shift) // divisor != values
     exceptions = tuple((int(n), int(v)) for n, v in zip(sizes[others], values[others], strict=True))
-    return Exact(name, dim, factor, shift, divisor, exceptions) if len(exceptions) <= MOST_EXCEPTIONS else None
+    if len(exceptions) <= MOST_EXCEPTIONS:
+        return Exact(name, dim, factor, shift, divisor, exceptions)
+    changes = np.flatnonzero(np.diff(values)) + 1
+    steps = tuple((int(sizes[i]), int(values[i] - values[i - 1])) for i in changes)
+    return Exact(name, dim, 0, int(values[0]), 1, steps=steps) if len(steps) <= MOST_EXCEPTIONS else None
 
 
 def write_exact(graph: onnx.GraphProto, sizes: tuple[Exact, ...], trace: Trace) -> int:
@@ -214,5 +228,10 @@ def _nodes(graph: onnx.GraphProto, exact: Exact, trace: Trace) -> list[onnx.Node
         more = constant([v - (exact.factor * n + exact.shift) // exact.divisor for n, v in exact.exceptions], count)
         chosen = op("Mul", op("Cast", op("Equal", size, special), to=onnx.TensorProto.INT64), more)
         value = op("Add", value, op("ReduceSum", chosen, keepdims=0))
+    if exact.steps:
+        below = op("Less", size, constant([n for n, _ in exact.steps], (len(exact.steps),)))
+        jumps = constant([jump for _, jump in exact.steps], (len(exact.steps),))
+        climbed = op("Mul", op("Cast", op("Not", below), to=onnx.TensorProto.INT64), jumps)
+        value = op("Add", value, op("ReduceSum", climbed, keepdims=0))
     nodes[-1].output[0] = exact.name
     return nodes
