@@ -54,6 +54,14 @@ class Parts(nn.Module):
         return torch.stack(rows[-3:], 1), torch.stack(rows[::2], dim=1), torch.stack(rows[1:], -1).sum(-1)
 
 
+class BehindFromNone(nn.Module):
+    def forward(self, x):
+        h = None
+        for t in range(x.shape[1]):
+            h = x[:, t] if t == 0 else h * 0.5 + x[:, t]
+        return h / (t + 1)
+
+
 class Changes(nn.Module):
     def forward(self, x):
         s, total, largest = torch.zeros_like(x[:, 0]), 0, 0.0
@@ -80,7 +88,7 @@ class Resized(nn.Module):
 """
 STEPS = (["x:float32[N,T,4]"], "N=1:1:2 T=1:5:9", (4,))
 FRAMES = (["x:float32[N,T,2,H,5]"], "N=1:1:2 T=1:2:4 H=3:4:5", (2, 4, 5))
-NAMES = ("TwoRows", "RowsOfOne", "Summed", "Behind", "Changes")
+NAMES = ("TwoRows", "RowsOfOne", "Summed", "Behind", "BehindFromNone", "Changes")
 CASES = {**dict.fromkeys(NAMES, STEPS), "Parts": (STEPS[0], "N=1:1:2 T=2:5:9", (4,)), "Resized": FRAMES}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 import textwrap
 from copy import deepcopy
 
@@ -68,6 +69,14 @@ KEPT = {
     "a sum that may not be computed": "def f(self, x):\n    return x and sum(v for v in x)",
     "a list that a later element reads": "def f(self, x):\n    a = [0]\n    a += [1, a[-1]]\n    return a",
     "a variable of the loop alone": "def f(self, x):\n    for t in range(3):\n        x = [t]\n    return x",
+    "a variable of two loops": """
+        def f(self, x):
+            for t in range(3):
+                x = [t + v for v in x]
+            for t in range(len(x)):
+                x[t] = t * x[t]
+            return x
+    """,
     "a sum of its own": "def f(self, x):\n    sum = max\n    return sum(v for v in x)",
 }
 
@@ -110,7 +119,9 @@ def test_random_functions_compute_what_they_computed():
     generator = random.Random(0)
     changed = 0
     for _ in range(400):
-        source = program(generator)
+        source = re.sub(r"(\w)\.append\((.*)\)$", r"\1 += [\2, n]", program(generator), flags=re.MULTILINE)
+        last = generator.choice(["i", "row", "sum(v * n for v in a if v)"])
+        source = source.replace("return a, b, s, n", f"return a, b, s, n, {last}")
         function = _written(source)
         changed += ast.unparse(function) != ast.unparse(_function(source))
         for x in ([3], [1, 4, 2]):
@@ -118,4 +129,4 @@ def test_random_functions_compute_what_they_computed():
             # Behind a loop without a step the form has a number, and Python nothing.
             if expected not in (NameError, UnboundLocalError):
                 assert _run(function, x) == expected, source
-    assert changed > 20
+    assert changed > 200

@@ -18,7 +18,15 @@ import ast
 import copy
 from collections.abc import Collection, Sequence
 
-from trtconv.export.exporters.scripted.forms.folding import Facts, Unknown, common, constant_of, folded, is_constant
+from trtconv.export.exporters.scripted.forms.folding import (
+    AtLeast,
+    Facts,
+    Unknown,
+    common,
+    constant_of,
+    folded,
+    is_constant,
+)
 from trtconv.export.exporters.scripted.forms.leaving import of_this_loop, without_continue
 from trtconv.export.exporters.scripted.forms.steps import steps_of
 from trtconv.export.exporters.scripted.forms.variables import assigned, names_of_numbers, read, read_first
@@ -103,6 +111,8 @@ class _Peeling:
         new = ast.copy_location(ast.Assign([target], folded(value, facts), statement.type_comment), statement)
         if isinstance(target, ast.Name):
             fact = constant_of(new.value)
+            if isinstance(new.value, ast.Name) and isinstance(number := facts.get(new.value.id), int | AtLeast):
+                fact = number
             self.optional |= {target.id} if fact is None else set()
             self._write({target.id}, facts)
             facts[target.id] = facts[target.id] if fact is Unknown.VALUE else fact

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Sequence
 
 from trtconv.export.exporters.scripted.forms.variables import all_names, assigned, unused
@@ -29,7 +28,7 @@ def keep_loop_variables(function: ast.FunctionDef) -> ast.FunctionDef:
 class _Keeping:
     def __init__(self, function: ast.FunctionDef) -> None:
         self._names = all_names(function)
-        self._reads = _reads(function)
+        self._read_outside = _read_outside(function, frozenset())
         self._defined = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -45,8 +44,7 @@ class _Keeping:
 
     def _before(self, loop: ast.For) -> list[ast.stmt]:
         """What stands before the loop, which is changed."""
-        inside = _reads(loop)
-        behind = {n for n in assigned([loop.target]) if self._reads[n] > inside[n] and n not in assigned(loop.body)}
+        behind = (assigned([loop.target]) & self._read_outside) - assigned(loop.body)
         starts = _starts(loop)
         if not behind or not behind <= set(starts):
             return []
@@ -59,8 +57,15 @@ class _Keeping:
         return [_set(name, starts[name], loop) for name in own if name not in self._defined]
 
 
-def _reads(node: ast.AST) -> Counter[str]:
-    return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+def _read_outside(node: ast.AST, of_loops: frozenset[str]) -> set[str]:
+    """The variables that are read where no loop around it has them for its own; those `of_loops` stand around it."""
+    if isinstance(node, ast.Name):
+        return {node.id} - of_loops if isinstance(node.ctx, ast.Load) else set()
+    if isinstance(node, ast.For):
+        inside = of_loops | assigned([node.target])
+        parts = [(node.iter, of_loops), *((s, inside) for s in (*node.body, *node.orelse))]
+        return {name for part, around in parts for name in _read_outside(part, around)}
+    return {name for child in ast.iter_child_nodes(node) for name in _read_outside(child, of_loops)}
 
 
 def _set(name: str, value: ast.expr, loop: ast.For) -> ast.stmt:
