@@ -9,6 +9,7 @@ from trtconv.core.model.file import load_model, load_structure
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
+from trtconv.export.branches.explain import find_fork
 from trtconv.export.branches.guards import guarded_sizes, unproved_guards
 from trtconv.export.branches.plain_numbers import choices_in_words, numbers_in_words
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
@@ -21,11 +22,12 @@ from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_differences, spread_infinities
 from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.scripted.export import export_scripted
-from trtconv.export.exporters.scripted.parts import NoLoopError
+from trtconv.export.exporters.scripted.parts import NoLoopError, in_scripts
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.module.noise.near_ties import told_ties
+from trtconv.export.module.user_code import quote_frame
 from trtconv.export.refusal import export_error, rounded_dims, size_paths
 from trtconv.export.sizes.file_sizes import differing_sizes, rounds_anything
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES, meets_floats_of_sizes
@@ -79,6 +81,7 @@ def choose(job: ExportTask) -> ChosenExport:
     waiting = list(ways(job.request))
     paths: SizePaths | None = None
     doubtful: list[tuple[int, ChosenExport]] = []
+    decides = False
     while waiting:
         way = waiting.pop(0)
         if not worth_trying(way, attempts):
@@ -108,21 +111,25 @@ def choose(job: ExportTask) -> ChosenExport:
             waiting = [*cuts_at_one(job, result), *waiting]
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            doubts = _doubts(job, result, paths)
+            one_way = _one_way(job, result.candidate, paths, scripts=result.way.scripts)
+            doubts = (*one_way, *_doubts(job, result, paths))
             ties = told_ties(result.candidate.model, job.samples.items)
             notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *doubts)
             chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
             if not doubts:
                 return chosen
-            # Another way may hold the formula.
+            # Another way may hold the formula, or both ways of a decision.
+            decides = decides or bool(one_way)
             doubtful.append((len(doubts), chosen))
         if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
             waiting = [replace(w, as_in_a_run=True) for w in (way, *waiting)]
         if not waiting and any(a.asks for a in attempts) and not way.as_exported:
             # What the user wrote for exporters may be all that they can follow.
             waiting = [replace(w, as_exported=True) for w in ways(job.request)]
-        if doubtful and not any(w.symbolic and not w.splits for w in waiting):
-            return min(doubtful, key=lambda pair: pair[0])[1]
+        if doubtful and not any((w.symbolic and not w.splits) or decides for w in waiting):
+            break
+    if doubtful:
+        return min(doubtful, key=lambda pair: pair[0])[1]
     # That there is no loop explains nothing.
     raise export_error([a for a in attempts if not isinstance(a.error, NoLoopError)], job, paths)
 
@@ -147,6 +154,28 @@ def _doubts(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[
     if paths is not None and paths.choices and not result.way.symbolic:
         notes += (choices_in_words(paths.choices, candidate.sizes, base),)
     return (*notes, FLOATS_OF_SIZES) if meets_floats_of_sizes(load_model(candidate.model).graph) else notes
+
+
+def _one_way(job: ExportTask, candidate: ExportCandidate, paths: SizePaths | None, *, scripts: bool) -> tuple[str, ...]:
+    """The note on a recorded run that goes one way where the module's depends on the size; none where it does not.
+
+    Samples in which both ways give the same are no proof that all values do. Parts that are `scripts` hold both.
+    """
+    points = path_sizes(paths) if paths is not None and candidate.exporter == "torchscript" else ()
+    for sizes in points[1:]:
+        here, there = (
+            job.make(SamplePoint(PATH, tuple({**dict(job.sizes), **s}.items()), "random", job.request.source.seed))
+            for s in (points[0], sizes)
+        )
+        fork = find_fork(job.runner, here, there)
+        if fork is not None and not (scripts and in_scripts(job.runner.module, fork.line)):
+            base = job.request.source.base
+            recorded = ", ".join(f"{name}={size}" for name, size in candidate.sizes)
+            return (
+                f"the module decides by the size: {quote_frame(fork.line, base)}; the file keeps the way at "
+                f"{recorded}, and equals the module at the points compared, those on the other ways too",
+            )
+    return ()
 
 
 def with_paths(job: ExportTask, paths: SizePaths) -> ExportTask:

@@ -16,6 +16,7 @@ from trtconv.export.exporters.scripted.forms.readable import readable_forms
 from trtconv.export.exporters.scripted.likeness import require_same_operators
 from trtconv.export.exporters.scripted.refused_scripts import why_no_script
 from trtconv.export.module.scripted_module import callable_module
+from trtconv.export.module.user_code import Frame
 
 if TYPE_CHECKING:
     from torch import nn
@@ -46,6 +47,20 @@ def with_scripts(flat: Any, inputs: Sequence[Any]) -> Any:
     other = copy.copy(flat)
     other._modules = {**flat._modules, "module": scripted}
     return other
+
+
+def in_scripts(module: nn.Module, line: Frame) -> bool:
+    """True for a line of a class whose parts are scripts in `with_scripts`."""
+    classes = {type(inner) for part in module.modules() if loops(part) for inner in part.modules()}
+    bases = {base for c in classes for base in c.__mro__}
+    for kind in (b for b in bases if b.__module__.split(".")[0] not in ("torch", "builtins")):
+        try:
+            lines, first = inspect.getsourcelines(kind)
+        except (OSError, TypeError):
+            continue
+        if inspect.getsourcefile(kind) == line[0] and first <= line[1] < first + len(lines):
+            return True
+    return False
 
 
 def _as_plain(flat: Any, plain: nn.Module, change: Change, inputs: Sequence[Any]) -> nn.Module:

@@ -56,6 +56,8 @@ class RecordedAliases:
 
     views: dict[int, RecordedView] = field(default_factory=dict)
     stand_ins: dict[int, StandIn] = field(default_factory=dict)
+    # What is put into a stand-in then comes from its parent, and is not written back.
+    taking_anew: bool = False
 
     def note_copies(self, name: str, args: Sequence[Any], result: Any, take: Callable[[Any], Any]) -> None:
         """Watch what a handler gave in place of a view of the first argument.
@@ -95,6 +97,7 @@ class RecordedAliases:
             if recorded:
                 self._tell_others(tensor)
             self._write_back(tensor)
+            self._take_anew(memory_of(tensor))
         if not recorded:
             return result
         self._note_views(RecordedView(None, None, function, name, tuple(args[1:]), named, call, 0), operands, result)
@@ -122,7 +125,7 @@ class RecordedAliases:
         """Where a stand-in was written, or a view of one, write its elements into the tensor that it shows."""
         import torch
 
-        memory = memory_of(tensor)
+        memory = 0 if self.taking_anew else memory_of(tensor)
         for stand_in in list(self.stand_ins.values()):
             elements, parent = stand_in.tensor(), stand_in.parent
             if elements is None or not memory or memory_of(elements) != memory:
@@ -135,6 +138,23 @@ class RecordedAliases:
             written = _with_elements(parent, elements, stand_in.take, stand_in.index)
             copy = torch.Tensor.copy_
             self.follow(copy, "copy_", (parent, written), {}, partial(copy, parent, written))
+
+    def _take_anew(self, memory: int) -> None:
+        """Give the stand-ins for views of that memory, in which something was written, its elements."""
+        import torch
+
+        copy = torch.Tensor.copy_
+        for stand_in in list(self.stand_ins.values()):
+            elements, parent = stand_in.tensor(), stand_in.parent
+            if elements is None or not _is_tensor(parent) or not memory or memory_of(parent) != memory:
+                continue
+            taken = stand_in.take(parent)
+            taken = taken[stand_in.index] if isinstance(taken, (tuple, list)) else taken
+            before, self.taking_anew = self.taking_anew, True
+            try:
+                self.follow(copy, "copy_", (elements, taken), {}, partial(copy, elements, taken))
+            finally:
+                self.taking_anew = before
 
     def _tell_others(self, written: Any) -> None:
         """Put what was written into the parents, and take every other view of that memory anew."""

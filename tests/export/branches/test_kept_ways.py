@@ -1,0 +1,78 @@
+"""Decisions by size whose ways no sample tells apart: both are in the file, or a note names the line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.requests import ModuleSource
+from trtconv.export.module.source import load_module
+
+HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
+BRANCH = """
+        if x.shape[1] > 16:
+            x = torch.where((x > 1.23) & (x < 1.2301), torch.zeros_like(x), x)
+        return x * 2
+"""
+ROUNDS = """
+        reach = (x > 0.5).float()
+        for _ in range(x.shape[1]):
+            reach = torch.maximum(reach, (reach @ reach > 0).float())
+        return reach
+"""
+KEPT = """
+        for _ in range(x.shape[1].bit_length()):
+            x = torch.where((x > 1.23) & (x < 1.2301), x * 2, x)
+        return x * 2
+"""
+WRITTEN = {
+    "windows": "w = y.unfold(2, 2, 1)",
+    "a diagonal": "w = y.diagonal(0, 1, 2)",
+    "a diagonal of windows": "w = y.unfold(2, 2, 1).diagonal(0, 2, 3)",
+    "rows of a part": "w = y[:, 1:].unfold(1, 2, 1)",
+}
+
+
+def _run(tmp_path, path, x):
+    (value,) = OnnxRuntimeRunner(tmp_path / "out" / "model.onnx")({"x": x}).values()
+    return value, load_module(ModuleSource(f"{path}:Net", base=path.parent))(torch.from_numpy(x)).numpy()
+
+
+def test_a_branch_that_no_sample_tells_apart_is_in_the_file(write_module, export, tmp_path):
+    path = write_module(HEAD + BRANCH)
+    export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=1:9:40")
+    for size in (9, 40):
+        np.testing.assert_array_equal(*_run(tmp_path, path, np.full((1, size), 1.23005, np.float32)))
+
+
+def test_rounds_by_size_are_a_loop_of_the_file(write_module, export, tmp_path):
+    path = write_module(HEAD + ROUNDS)
+    export(f"{path}:Net", ["x:float32[N,T,T]=0:1"], "N=1:1:2 T=1:5:20")
+    chain = np.eye(20, k=1, dtype=np.float32)[None]
+    np.testing.assert_array_equal(*_run(tmp_path, path, chain))
+
+
+def test_what_the_file_keeps_is_noted_with_its_line(write_module, export):
+    path = write_module(HEAD + KEPT)
+    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=1:9:40", exporter="torchscript")
+    (note,) = (n for n in result.notes if n.startswith("the module decides by the size"))
+    assert "`for _ in range(x.shape[1].bit_length()):` at net.py" in note
+    assert "keeps the way at N=" in note
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_a_write_into_the_tensor_is_seen_in_an_earlier_part_of_it(write_module, export, tmp_path, name, exporter):
+    body = ("y = x.clone()", WRITTEN[name], "y.clamp_(max=0.5)", "return w * 2")
+    path = write_module(HEAD + "".join(f"        {line}\n" for line in body))
+    export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:1:2 T=4:6:9", exporter=exporter)
+    x = np.random.default_rng(0).normal(size=(2, 5, 4)).astype(np.float32)
+    np.testing.assert_array_equal(*_run(tmp_path, path, x))
+
+
+def test_a_number_of_the_size_is_padded_with(write_module, export, tmp_path):
+    path = write_module(f"{HEAD}        return F.pad(x, (1, 2), value=float(x.shape[1] + 1))\n")
+    export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=3:6:9", exporter="torchscript")
+    np.testing.assert_array_equal(*_run(tmp_path, path, np.ones((1, 5), np.float32)))
