@@ -148,11 +148,11 @@ class RecordedAliases:
             elements, parent = stand_in.tensor(), stand_in.parent
             if elements is None or not _is_tensor(parent) or not memory or memory_of(parent) != memory:
                 continue
-            taken = stand_in.take(parent)
-            taken = taken[stand_in.index] if isinstance(taken, (tuple, list)) else taken
+            view = stand_in.take(parent)
+            view = view[stand_in.index] if isinstance(view, (tuple, list)) else view
             before, self.taking_anew = self.taking_anew, True
             try:
-                self.follow(copy, "copy_", (elements, taken), {}, partial(copy, elements, taken))
+                self.follow(copy, "copy_", (elements, view), {}, partial(copy, elements, view))
             finally:
                 self.taking_anew = before
 
