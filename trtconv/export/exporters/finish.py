@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trtconv import __version__
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.bodies import bodies_of, graphs_of, walk_nodes
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
 from trtconv.core.tensors import TensorSpec
@@ -124,15 +124,33 @@ def _rename_symbols(model: onnx.ModelProto, renamed: Mapping[str, str]) -> None:
 
 
 def _rename_initializers(model: onnx.ModelProto) -> None:
-    """Give parameters the names that they have in the user's module."""
+    """Give parameters the names that they have in the user's module.
+
+    What a node gives under such a name (`mean`, `val_0`) gets another one.
+    """
     names = {t.name for t in model.graph.initializer}
+    names |= {v.name for graph in graphs_of(model.graph) for v in (*graph.input, *graph.output)}
     shorter = {n: n.removeprefix(f"{PREFIX}.") for n in names if n.startswith(f"{PREFIX}.")}
     shorter = {old: new for old, new in shorter.items() if new not in names}
     if not shorter:
         return
+    computed = {name for node in walk_nodes(model.graph.node) for name in node.output}
+    others = {name: _unused(f"{name}_value", names | computed) for name in computed & {*shorter.values()}}
+    for node in walk_nodes(model.graph.node):
+        node.output[:] = [others.get(name, name) for name in node.output]
+    for graph in graphs_of(model.graph):
+        for info in graph.value_info:
+            info.name = others.get(info.name, info.name)
+    _rename_uses(model.graph, others)
     for tensor in model.graph.initializer:
         tensor.name = shorter.get(tensor.name, tensor.name)
     _rename_uses(model.graph, shorter)
+
+
+def _unused(name: str, names: Collection[str]) -> str:
+    while name in names:
+        name += "_"
+    return name
 
 
 def _rename_uses(graph: onnx.GraphProto, shorter: Mapping[str, str]) -> None:

@@ -200,7 +200,7 @@ def A4253NumpyOfSizes(self, x):
     curve = torch.as_tensor(np.interp(np.linspace(0, 1, t), [0, 0.3, 1], [0, 1, 0.5]), dtype=x.dtype)
     k = int(np.round(t * 0.5)) + int(np.prod(x.shape)) % 3
     return x * w, x * curve, x.roll(k, 1)
-@forward(XT, dims=ROWS, kinds=FEW, feeds=tuple(values_at(XT, N=1, T=t) for t in (1, 2, 3, 12, 23, 24)), refused="the path through the module depends on the values of the inputs")
+@forward(XT, dims=ROWS, kinds=FEW, feeds=tuple(values_at(XT, N=1, T=t) for t in (1, 2, 3, 12, 23, 24)), refused="the path through the module depends on the size")
 def A4254TriesAView(self, x):
     """A view in rows of four, or where that fails in rows of three, or padded: RuntimeError decides by the size."""
     n = x.shape[0]
