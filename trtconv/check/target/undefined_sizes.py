@@ -7,14 +7,13 @@ with another dim; the rule is then tried on sizes that it was not made from.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.check.blame.origins import nearest_origin
+from trtconv.check.blame.origins import NAMED_NODE, nearest_origin
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.model.provenance import Origin
@@ -172,7 +171,7 @@ def _first(ok: Callable[[int], bool], bad: int, good: int, step: int) -> int:
 
 
 def _finding(undefined: Undefined, model: onnx.ModelProto) -> Finding:
-    named = re.search(r"Name: ?'([^']+)'", undefined.error)
+    named = NAMED_NODE.search(undefined.error)
     node = next((n for n in model.graph.node if named and n.name == named[1]), None)
     makers = {name: n for n in model.graph.node for name in n.output}
     origin = nearest_origin(node, makers) if node is not None else Origin()

@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pickle import PickleError
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -141,7 +140,7 @@ def _copied(module: nn.Module) -> nn.Module | None:
         return None
     try:
         return copy.deepcopy(module, _uncopied(module))
-    except (RuntimeError, TypeError, NotImplementedError, AttributeError, PickleError):
+    except Exception:  # noqa: BLE001 - what cannot be copied says so in many ways, a user's __deepcopy__ in any
         return None
 
 
