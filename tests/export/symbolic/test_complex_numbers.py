@@ -11,7 +11,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.operator_lines import lacking_operator
 from trtconv.export.module.source import load_module
-from trtconv.export.symbolic import complex_parts
+from trtconv.export.symbolic import complex_parts, sizes
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n        z = torch.fft.rfft(x)\n"
 LINES = {
@@ -46,7 +46,8 @@ def test_directions_are_those_of_torch():
 def test_a_complex_tensor_is_padded_by_a_number(value):
     z = torch.randn(2, 3, dtype=torch.complex64)
     pad = torch.nn.functional.pad
-    assert torch.equal(complex_parts.pad(pad, z, (1, 2), "constant", value), pad(z, (1, 2), "constant", value or 0.0))
+    padded = complex_parts.pad(sizes.pad)(pad, z, (1, 2), "constant", value)
+    assert torch.equal(padded, pad(z, (1, 2), "constant", value or 0.0))
 
 
 def test_all_elements_are_dropped(write_module, export, tmp_path):

@@ -200,10 +200,9 @@ def failed_node(text: str) -> str:
     match = _FAILED.match(text)
     if match is None:
         return f": {text}"
-    condition, rest = match["condition"] or "", match["rest"].strip()
     # That of an If or a Loop ends in what its body says.
-    inner = failed_node(rest) if _FAILED.match(rest) else f": {rest or condition}"
-    return f" in {match['operator']} '{match['name']}'{inner}"
+    inner = match["rest"].strip() or match["condition"] or ""
+    return f" in {match['operator']} '{match['name']}'{failed_node(inner)}"
 
 
 def first_line(error: BaseException) -> str:

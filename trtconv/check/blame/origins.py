@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import onnx
 
 # `ONNX Runtime fails at run time in Reshape '/head/Reshape': ...`, and its own `Name: '...'`.
-NAMED_NODE = re.compile(r"(?:Name: ?| in \w+ )'([^']+)'")
+_NAMED_NODE = re.compile(r"(?:Name: ?| in \w+ )'([^']+)'")
 
 
 def graph_of(subject: Path) -> Path | None:
@@ -41,7 +41,7 @@ def origins_of(subject: Path, comparisons: Iterable[OutputComparison]) -> dict[s
     named = {node.name: node for node in graph.node if node.name}
     origins = {}
     for comparison in bad:
-        name_match = NAMED_NODE.search(comparison.reason)
+        name_match = _NAMED_NODE.search(comparison.reason)
         node = named.get(name_match[1]) if name_match else makers.get(comparison.output)
         if node is not None and comparison.output not in origins:
             origin = nearest_origin(node, makers)
@@ -51,7 +51,7 @@ def origins_of(subject: Path, comparisons: Iterable[OutputComparison]) -> dict[s
 
 def named_node(model: onnx.ModelProto, ort_message: str) -> tuple[str, Origin] | None:
     """Name and origin of the node that ONNX Runtime's message names."""
-    name_match = NAMED_NODE.search(ort_message)
+    name_match = _NAMED_NODE.search(ort_message)
     node = next((n for n in model.graph.node if n.name == name_match[1]), None) if name_match else None
     if node is None:
         return None

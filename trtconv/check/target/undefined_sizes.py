@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.check.blame.origins import NAMED_NODE, nearest_origin
+from trtconv.check.blame.origins import named_node
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.model.provenance import Origin
@@ -171,17 +171,14 @@ def _first(ok: Callable[[int], bool], bad: int, good: int, step: int) -> int:
 
 
 def _finding(undefined: Undefined, model: onnx.ModelProto) -> Finding:
-    named = NAMED_NODE.search(undefined.error)
-    node = next((n for n in model.graph.node if named and n.name == named[1]), None)
-    makers = {name: n for n in model.graph.node for name in n.output}
-    origin = nearest_origin(node, makers) if node is not None else Origin()
+    name, origin = named_node(model, undefined.error) or ("", Origin())
     sizes = f" (fails at {', '.join(map(str, undefined.failing[:4]))})" if undefined.failing else ""
     return Finding(
         "error",
         "unsupported",
         f"the graph is undefined for some sizes of {undefined.dim}{sizes}: {undefined.rule}; {undefined.error}",
         undefined.hint,
-        node.name if node is not None else "",
+        name,
         origin.module,
         origin.source,
     )

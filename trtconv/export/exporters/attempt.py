@@ -19,6 +19,7 @@ from trtconv.core.model.file import load_structure
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.branches.by_size.size_run import FROM_VALUES
 from trtconv.export.branches.guards import BOUNDS_NOTHING, in_words
 from trtconv.export.branches.plain_numbers import plain_numbers
 from trtconv.export.branches.split import Cut
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# torch's errors for numbers that come from values and decide something.
-FROM_VALUES = ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException")
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from trtconv.export.symbolic.arithmetic.numerics import hypot
-from trtconv.export.symbolic.sizes import is_symbolic
 
 Handler = Callable[..., Any]
 # Functions whose axis stands first, and last, behind the tensor.
@@ -150,19 +149,18 @@ def by_parts(otherwise: Handler) -> Handler:
     return handle
 
 
-def pad(func: Any, x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
-    """`F.pad` of a complex tensor; by a number, which the imaginary part has not. By a number of a size with Where."""
-    import torch
+def pad(otherwise: Handler) -> Handler:
+    """`F.pad` of a complex tensor; by a number, which the imaginary part has not. Of real tensors `otherwise`."""
 
-    if not _is_complex(x):
-        if not is_symbolic(value):
-            return NotImplemented
-        # torch takes a plain number, and a file would hold that of one size.
-        number = value if isinstance(value, torch.Tensor) else torch.full((), value, dtype=x.dtype, device=x.device)
-        inside = func(torch.ones_like(x), pad, "constant", 0.0)
-        return torch.where(inside != 0, func(x, pad, "constant", 0.0), number.to(x.dtype))
-    real, imaginary = torch.view_as_real(x).unbind(-1)
-    return torch.complex(func(real, pad, mode, value), func(imaginary, pad, mode, None if value is None else 0.0))
+    def handle(func: Any, x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+        import torch
+
+        if not _is_complex(x):
+            return otherwise(func, x, pad, mode, value)
+        real, imaginary = torch.view_as_real(x).unbind(-1)
+        return torch.complex(func(real, pad, mode, value), func(imaginary, pad, mode, None if value is None else 0.0))
+
+    return handle
 
 
 def direction(otherwise: Handler) -> Handler:

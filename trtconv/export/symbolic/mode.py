@@ -135,7 +135,7 @@ def handlers() -> dict[str, Handler]:
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
         **dict.fromkeys(("matmul", "__matmul__", "bmm", "mm", "mv", "dot"), small_integers.product),
         "cumsum": running_sums.cumsum, "cumsum_": running_sums.cumsum_in_place,
-        "pad": complex_parts.pad, "mean": complex_parts.by_parts(deviations.mean),
+        "pad": complex_parts.pad(sizes.pad), "mean": complex_parts.by_parts(deviations.mean),
         "var": deviations.deviation(root=False), "std": deviations.deviation(root=True),
         "var_mean": deviations.deviation(root=False, with_mean=True),
         "std_mean": deviations.deviation(root=True, with_mean=True),

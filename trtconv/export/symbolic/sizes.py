@@ -154,6 +154,16 @@ def full(func: Any, size: Any, fill_value: Any, **named: Any) -> Any:
     return exact_float(fill_value, named.get("device"), kind).expand(size)
 
 
+def pad(func: Any, x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """`F.pad` by a number of a size: torch takes a plain one, and a file would hold that of one size."""
+    import torch
+
+    if not is_symbolic(value):
+        return NotImplemented
+    inside = func(torch.ones_like(x), pad, "constant", 0.0)
+    return torch.where(inside != 0, func(x, pad, "constant", 0.0), _stacked(value, x.dtype, x.device))
+
+
 def squeeze(func: Any, x: Any, dim: Any) -> Any:
     """`x.squeeze(dim)` without the dims that are longer than 1: torch passes over them, ONNX's Squeeze does not."""
     import torch

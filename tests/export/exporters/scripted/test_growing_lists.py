@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx
-import onnxruntime
 import pytest
-import torch
 
-from trtconv.core.model.bodies import walk_nodes
-from trtconv.core.requests import ModuleSource
-from trtconv.export.module.source import load_module
+from tests.export.exporters.scripted.lengths import require_equal
 
 NETS = """
 class TwoRows(nn.Module):
@@ -94,18 +88,4 @@ CASES = {**dict.fromkeys(NAMES, STEPS), "Parts": (STEPS[0], "N=1:1:2 T=2:5:9", (
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_converts_at_every_length(write_module, export, name):
-    inputs, space, shape = CASES[name]
-    path = write_module(NETS)
-    result = export(f"{path}:{name}", inputs, space, exporter="torchscript")
-    nodes = list(walk_nodes(onnx.load(result.model).graph.node))
-    assert [n for n in nodes if n.op_type == "Loop"]
-    assert not [n for n in nodes if n.op_type.startswith("Sequence")]
-    module = load_module(ModuleSource(f"{path}:{name}", base=path.parent)).eval()
-    session = onnxruntime.InferenceSession(result.model)
-    for length in (2, 3, 4):
-        x = np.random.default_rng(length).standard_normal((2, length, *shape), dtype=np.float32)
-        with torch.no_grad():
-            outputs = module(torch.from_numpy(x))
-        expected = [*outputs] if isinstance(outputs, tuple) else [outputs]
-        for y, e in zip(session.run(None, {"x": x}), expected, strict=True):
-            np.testing.assert_allclose(y, e.numpy(), atol=3e-6)
+    require_equal(export, write_module(NETS), name, CASES[name], lengths=(2, 3, 4), atol=3e-6)

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 UNHASHABLE = "unhashable type: non-nested SymInt"
 Answer = bool | int | float
 OUT_OF_TIME = "the time ran out"
+# torch's errors for numbers that come from values and decide something.
+FROM_VALUES = ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException")
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,7 @@ def _obstacle(error: BaseException) -> str:
     name = type(error).__name__
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not is_library(f.filename)]
     at = f" at line {frames[-1].lineno}" if frames else ""
-    if name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
+    if name in FROM_VALUES:
         return f"it reads values{at}"
     return f"{name}{at}"
 

@@ -148,8 +148,7 @@ class RecordedAliases:
             elements, parent = stand_in.tensor(), stand_in.parent
             if elements is None or not _is_tensor(parent) or not memory or memory_of(parent) != memory:
                 continue
-            view = stand_in.take(parent)
-            view = view[stand_in.index] if isinstance(view, (tuple, list)) else view
+            view = _result_at(stand_in.take(parent), stand_in.index)
             before, self.taking_anew = self.taking_anew, True
             try:
                 self.follow(copy, "copy_", (elements, view), {}, partial(copy, elements, view))
@@ -168,8 +167,7 @@ class RecordedAliases:
             tensor = view.tensor() if view.tensor is not None else None
             if key in current or tensor is None or not self._descends(view, root):
                 continue
-            again = view.call()
-            _set_value(tensor, again[view.index] if isinstance(again, (tuple, list)) else again)
+            _set_value(tensor, _result_at(view.call(), view.index))
 
     def _descends(self, view: RecordedView, root: Any) -> bool:
         parent = view.parent
@@ -213,10 +211,13 @@ def _with_elements(parent: Any, elements: Any, take: Callable[[Any], Any], index
     import torch
 
     flat = torch.ones_like(parent, dtype=torch.int64).reshape(-1)
-    positions = take((flat.cumsum(0) - 1).reshape(parent.shape))
-    if isinstance(positions, (tuple, list)):
-        positions = positions[index]
+    positions = _result_at(take((flat.cumsum(0) - 1).reshape(parent.shape)), index)
     return parent.reshape(-1).scatter(0, positions.reshape(-1), elements.reshape(-1)).reshape(parent.shape)
+
+
+def _result_at(result: Any, index: int) -> Any:
+    """One of several results of a call, or the only one."""
+    return result[index] if isinstance(result, (tuple, list)) else result
 
 
 def _is_basic(index: Any) -> bool:

@@ -56,11 +56,11 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
 def _readable(
     function: ast.FunctionDef, owner: Any, namespace: Mapping[str, Any], never_given: bool
 ) -> ast.FunctionDef:
-    function = write_resizes(keep_loop_variables(write_lists(function, namespace)), namespace)
+    function = _in_scripts_words(function, namespace)
     absent = {a.arg for a in _optional_states(function)} if never_given else set()
     inlined = inline_methods(function, owner)
     if inlined is not function:
-        inlined = write_resizes(keep_loop_variables(write_lists(inlined, namespace)), namespace)
+        inlined = _in_scripts_words(inlined, namespace)
     separated = separate_elements(inlined, owner, namespace, absent)
     if separated is inlined:
         separated = separate_elements(function, owner, namespace, absent)
@@ -71,6 +71,11 @@ def _readable(
             annotation = ast.parse("None" if never_given else "Optional[Tensor]", mode="eval").body
             argument.annotation = ast.fix_missing_locations(ast.copy_location(annotation, argument))
     return peel_loops(flip_reversed_lists(written), {a.arg for a in states if never_given})
+
+
+def _in_scripts_words(function: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
+    """The function without lists, loop variables and resizes of which a script knows another form; changed in place."""
+    return write_resizes(keep_loop_variables(write_lists(function, namespace)), namespace)
 
 
 def _own_types() -> Any:
