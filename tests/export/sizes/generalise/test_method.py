@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -92,13 +94,32 @@ class Positions(nn.Module):
         return x + torch.arange(int(x.shape[3]))
 
 
+class Windowed(nn.Module):
+    def forward(self, x):
+        return x * torch.from_numpy(np.hanning(int(x.shape[3]))).float()
+
+
+class Multiple(nn.Module):
+    def forward(self, x):
+        return F.pad(x, (0, 0, 0, math.lcm(int(x.shape[2]), 4) % 48))
+
+
+class Grid(nn.Module):
+    """Positions by NumPy, as masked autoencoders have them, in each joint size of H and W."""
+
+    def forward(self, x):
+        height, width = int(x.shape[2]), int(x.shape[3])
+        angles = np.outer(np.sin(np.arange(height)), np.cos(np.arange(width) ** 2))
+        return x + torch.from_numpy(angles).float()
+
+
 class Branch(nn.Module):
     def forward(self, x):
         return torch.relu(x) if int(x.shape[2]) % 2 else torch.tanh(x)
 
 
-def generalised(module: nn.Module, folder: Path) -> Attempt:
-    specs, space = (parse_tensor("x:float32[N,8,H,W]"),), parse_space(["N=1:2:5 H=17:32:61 W=19:48:67"])
+def generalised(module: nn.Module, folder: Path, ranges: str = "N=1:2:5 H=17:32:61 W=19:48:67") -> Attempt:
+    specs, space = (parse_tensor("x:float32[N,8,H,W]"),), parse_space([ranges])
     runner, sizes = ModuleRunner(module, specs), traced_sizes(space, specs)
     make = inputs_maker(specs, None, Path())
     samples = run_samples(runner, specs, sample_points(space, specs, traced=sizes), make, False, Budget())
@@ -117,6 +138,8 @@ def generalised(module: nn.Module, folder: Path) -> Attempt:
         (Cropped, "17 = min(H, 20)"),
         (Mean, "323 = H * W"),
         (Positions, "a row of 19 = W numbers from 0 in steps of 1"),
+        (Windowed, "a table of its values at 49 sizes of W"),
+        (Multiple, "a table of its values at 45 sizes of H"),
     ],
 )
 def test_baked_numbers_follow_the_size(module, messages, tmp_path):
@@ -124,6 +147,18 @@ def test_baked_numbers_follow_the_size(module, messages, tmp_path):
     assert path.equal, path.describe()
     assert any(messages in n for n in path.candidate.notes), path.candidate.notes
     assert any("test_method.py:" in n for n in path.candidate.notes)
+
+
+def test_a_constant_of_two_dims_is_a_table_of_their_joint_sizes(tmp_path):
+    path = generalised(Grid().eval(), tmp_path, "N=1:2:5 H=16:32:64%16 W=19:21:25")
+    assert path.equal, path.describe()
+    assert any("a table of its values at 28 sizes of H and W" in n for n in path.candidate.notes)
+
+
+def test_a_table_of_too_many_sizes_is_refused(tmp_path):
+    path = generalised(Grid().eval(), tmp_path)
+    assert path.candidate is None
+    assert "a table of 2,205 sizes of H and W would take too long" in str(path.error)
 
 
 def test_a_branch_is_told_by_the_operations_where_the_graphs_part(tmp_path):

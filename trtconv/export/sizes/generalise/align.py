@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.provenance import origin_of
+from trtconv.export.sizes.generalise.formulas import CannotFollowError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-LARGEST_CONSTANT = 1 << 16
+# Elements; what is larger is a weight.
+LARGEST_CONSTANT = 1 << 22
 
 
 class StructureDiffersError(Exception):
@@ -52,6 +54,21 @@ def align(graphs: Sequence[onnx.GraphProto]) -> tuple[Moved, ...]:
     for other in graphs[1:]:
         _require_same_structure(base, other)
     return (*_moved_attributes(graphs), *_moved_constants(graphs))
+
+
+def constants_of(base: onnx.GraphProto, other: onnx.GraphProto, names: Sequence[str]) -> dict[str, Array]:
+    """What constants of `base` are in `other`.
+
+    Raises StructureDiffersError where these differ in more, CannotFollowError where one is none there.
+    """
+    _require_same_structure(base, other)
+    tables, pairs = _constants(other), _same_values([base, other])[1]
+    values = {name: tables.get(pairs.get(name, "")) for name in names}
+    arrays = {name: _array(value[1]) for name, value in values.items() if value is not None}
+    present = {name: array for name, array in arrays.items() if array is not None}
+    if len(present) < len(values):
+        raise CannotFollowError("a constant of one size is computed, or too large, at another")
+    return present
 
 
 def _require_same_structure(base: onnx.GraphProto, other: onnx.GraphProto) -> None:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.file import load_model
 from trtconv.export.exporters.trace import ExportCandidate, Trace
-from trtconv.export.sizes.generalise.align import align
-from trtconv.export.sizes.generalise.repair import CannotFollowError, repair
+from trtconv.export.sizes.generalise.align import align, constants_of
+from trtconv.export.sizes.generalise.formulas import CannotFollowError
+from trtconv.export.sizes.generalise.repair import repair
+from trtconv.export.sizes.generalise.tables import TableSizes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 Retrace = Callable[[dict[str, int]], Trace]
 STEPS = 3
+# What recording at every size of a table may take.
+LONGEST_SECONDS = 90.0
 
 
 def other_sizes(trace: Trace) -> list[dict[str, int]]:
@@ -57,8 +69,52 @@ def generalise(
     moved = align([m.graph for m in models])
     if not moved:
         raise CannotFollowError("traced at other sizes the graph is the same")
-    repair_notes = repair(models[0].graph, moved, [tuple(s.items()) for s in sizes], trace.specs, candidates[0].opset)
+    mean_seconds = (time.monotonic() - started) / len(sizes)
+    again = _Again(export, retrace, trace, folder / "again", name, opset, models[0].graph, mean_seconds)
+    traced = [tuple(s.items()) for s in sizes]
+    repair_notes = repair(models[0].graph, moved, traced, trace.specs, candidates[0].opset, again)
     candidates[0].model.write_bytes(models[0].SerializeToString(deterministic=True))
     seconds = time.monotonic() - started
     notes = (f"generalised from {len(sizes)} traces in {seconds:.1f} s", *repair_notes)
     return replace(candidates[0], seconds=seconds, notes=notes)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Records the module at every size that a table needs, each trace compared with `graph` in structure."""
+
+    export: Export
+    retrace: Retrace
+    trace: Trace
+    folder: Path
+    name: str
+    opset: int | None
+    graph: onnx.GraphProto
+    mean_seconds: float
+
+    @property
+    def ranges(self) -> dict[str, range]:
+        """The dims that move, and their values."""
+        return {n: self.trace.space[n].values() for n, _ in self.trace.sizes if self.trace.dynamic(n)}
+
+    def constants(self, names: Sequence[str], table_sizes: TableSizes) -> dict[str, list[Array]]:
+        """The constants of `graph` that have these names, at each of the sizes.
+
+        Raises CannotFollowError where that would take longer than LONGEST_SECONDS, StructureDiffersError, and what
+        the exporter raises.
+        """
+        seconds = self.mean_seconds * table_sizes.count
+        if seconds > LONGEST_SECONDS:
+            raise CannotFollowError(
+                f"recording it at each of {table_sizes.count} sizes of {table_sizes} would take {seconds:.0f} s"
+            )
+        constants: dict[str, list[Array]] = {name: [] for name in names}
+        for sizes in table_sizes:
+            self.folder.mkdir()
+            trace = self.retrace({**dict(self.trace.sizes), **sizes})
+            candidate = self.export(trace, self.folder / self.name, self.opset)
+            for name, value in constants_of(self.graph, load_model(candidate.model).graph, names).items():
+                constants[name].append(value)
+            # Each holds the weights.
+            shutil.rmtree(self.folder)
+        return constants

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.sizes.generalise.align import Moved
-from trtconv.export.sizes.generalise.fit import Observation, SizeFormula, fit
+from trtconv.export.sizes.generalise.fit import Observation, fit
+from trtconv.export.sizes.generalise.formulas import CannotFollowError, FormulaBuilder
+from trtconv.export.sizes.generalise.tables import Recorder, TableSizes, dims_of, look_up
 
 if TYPE_CHECKING:
     import onnx
@@ -18,91 +19,32 @@ REDUCERS = {"AveragePool": "ReduceMean", "MaxPool": "ReduceMax"}
 Sizes = tuple[tuple[str, int], ...]
 
 
-class CannotFollowError(Exception):
-    """A number moved in a way that no expression of the dims gives; the text names it."""
-
-
-@dataclass
-class FormulaBuilder:
-    """Nodes that compute shape expressions, to be put at the start of the graph."""
-
-    specs: tuple[TensorSpec, ...]
-    nodes: list[Any] = field(default_factory=list)
-    tensors: list[Any] = field(default_factory=list)
-    names_by_key: dict[str, str] = field(default_factory=dict)
-
-    def constant(self, values: Sequence[int]) -> str:
-        """The name of an int64 vector."""
-        import numpy as np
-        from onnx import numpy_helper
-
-        name = "trtconv_" + "_".join(str(v) for v in values).replace("-", "m")
-        if name not in self.names_by_key:
-            self.tensors.append(numpy_helper.from_array(np.array(values, dtype=np.int64), name))
-            self.names_by_key[name] = name
-        return name
-
-    def number(self, value: Any) -> str:
-        """The name of a 0-d constant of the value's own dtype."""
-        import numpy as np
-        from onnx import numpy_helper
-
-        name = f"trtconv_number_{len(self.tensors)}"
-        self.tensors.append(numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-    def op(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """The name of a node's output; equal nodes are made once."""
-        import onnx
-
-        key = f"{kind}({','.join(inputs)}){sorted(attributes.items())}"
-        if key not in self.names_by_key:
-            name = f"trtconv_{kind}_{len(self.nodes)}"
-            self.nodes.append(onnx.helper.make_node(kind, list(inputs), [name], name=name, **attributes))
-            self.names_by_key[key] = name
-        return self.names_by_key[key]
-
-    def dim(self, name: str) -> str:
-        """A vector of one element: the size of a named dim, read from the first input that has it."""
-        spec = next(s for s in self.specs if name in s.dims)
-        shape = self.op("Shape", [spec.name])
-        return self.op("Gather", [shape, self.constant([spec.dims.index(name)])], axis=0)
-
-    def expression(self, formula: SizeFormula) -> str:
-        """A vector of one element with the expression's value."""
-        parts = []
-        for term in formula.terms:
-            value = self.dim(term.dim)
-            if term.factor != 1:
-                value = self.op("Mul", [value, self.constant([term.factor])])
-            if term.shift:
-                value = self.op("Add", [value, self.constant([term.shift])])
-            parts.append(self.op("Div", [value, self.constant([term.divisor])]) if term.divisor != 1 else value)
-        if formula.constant != (0 if formula.sums else 1):
-            parts.append(self.constant([formula.constant]))
-        total = parts[0]
-        for part in parts[1:]:
-            total = self.op("Add" if formula.sums else "Mul", [total, part])
-        if formula.most is not None:
-            total = self.op("Min", [total, self.constant([formula.most])])
-        return total if formula.least is None else self.op("Max", [total, self.constant([formula.least])])
-
-
 def repair(
-    graph: onnx.GraphProto, moved: Sequence[Moved], sizes: Sequence[Sizes], specs: tuple[TensorSpec, ...], opset: int
+    graph: onnx.GraphProto,
+    moved: Sequence[Moved],
+    sizes: Sequence[Sizes],
+    specs: tuple[TensorSpec, ...],
+    opset: int,
+    recorder: Recorder,
 ) -> list[str]:
     """Rewrite `graph`, which was traced at `sizes[0]`, in place; returns one line for each number that now follows.
 
-    Raises CannotFollowError when a number has no expression.
+    A constant that no formula gives is a table of what it is at every size. Raises CannotFollowError when a
+    number has neither, and what recording at other sizes raises.
     """
     builder, notes = FormulaBuilder(specs), []
     pools = {m.node for m in moved if m.is_attribute}
+    without_formula: list[tuple[Moved, CannotFollowError]] = []
     for item in moved:
         if item.is_attribute:
             continue
-        notes.append(_repair_constant(graph, item, sizes, builder))
+        try:
+            notes.append(_repair_constant(graph, item, sizes, builder))
+        except CannotFollowError as error:
+            without_formula.append((item, error))
     for index in sorted(pools):
         notes.append(_repair_pool(graph, index, [m for m in moved if m.is_attribute and m.node == index], sizes, opset))
+    notes += _repair_by_tables(graph, without_formula, sizes, builder, recorder)
     nodes = [*builder.nodes, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -110,13 +52,37 @@ def repair(
     return notes
 
 
+def _repair_by_tables(
+    graph: onnx.GraphProto,
+    without_formula: Sequence[tuple[Moved, CannotFollowError]],
+    sizes: Sequence[Sizes],
+    builder: FormulaBuilder,
+    recorder: Recorder,
+) -> Iterator[str]:
+    together: dict[TableSizes, list[Moved]] = {}
+    for item, error in without_formula:
+        try:
+            together.setdefault(dims_of(item.values, sizes, recorder.ranges), []).append(item)
+        except CannotFollowError as reason:
+            raise CannotFollowError(f"{error}; {reason}") from None
+    for table_sizes, items in together.items():
+        constants = recorder.constants([m.name for m in items], table_sizes)
+        for item in items:
+            where = _where(graph, item)
+            try:
+                name, words = look_up(table_sizes, constants[item.name], builder)
+            except CannotFollowError as reason:
+                raise CannotFollowError(f"a constant in {where} was made at the traced size; {reason}") from None
+            _use_instead(graph, item.name, name)
+            yield f"{where}: {words}"
+
+
 def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes], builder: FormulaBuilder) -> str:
     import numpy as np
 
-    node = next((n for n in graph.node if item.name in n.input), graph.node[item.node])
     values = [np.asarray(v) for v in item.values]
     first = values[0]
-    where = f"{node.op_type} of {origin_of(node)}"
+    where = _where(graph, item)
     if first.dtype.kind == "f" and first.size == 1 and (number := _repair_float(values, sizes, builder)):
         _use_instead(graph, item.name, number[0])
         return f"{where}: {number[1]}"
@@ -143,6 +109,12 @@ def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes]
         whole = builder.op("Cast", [whole], to=6 if first.dtype == np.int32 else 7)
     _use_instead(graph, item.name, whole)
     return f"{where}: {', '.join(shown)}"
+
+
+def _where(graph: onnx.GraphProto, item: Moved) -> str:
+    """The node that reads a constant, in words."""
+    node = next((n for n in graph.node if item.name in n.input), graph.node[item.node])
+    return f"{node.op_type} of {origin_of(node)}"
 
 
 def _repair_float(values: Sequence[Any], sizes: Sequence[Sizes], builder: FormulaBuilder) -> tuple[str, str] | None:
@@ -184,8 +156,8 @@ def _repair_range(values: Sequence[Any], sizes: Sequence[Sizes], builder: Formul
     stop = builder.op("Reshape", [builder.expression(formula), scalar])
     zero, one = (builder.op("Reshape", [builder.constant([n]), scalar]) for n in (0, 1))
     row = builder.op("Cast", [builder.op("Range", [zero, stop, one])], to=_onnx_type(longest))
-    row = builder.op("Mul", [row, builder.number(step)])
-    row = builder.op("Add", [row, builder.number(longest[0])])
+    row = builder.op("Mul", [row, builder.table(step)])
+    row = builder.op("Add", [row, builder.table(longest[0])])
     return row, f"a row of {values[0].size} = {formula} numbers from {longest[0]:g} in steps of {step:g}"
 
 
