@@ -19,9 +19,16 @@ Case = tuple[list[str], str, tuple[int, ...]]
 
 
 def require_equal(
-    export: Callable[..., Any], path: Path, name: str, case: Case, lengths: Sequence[int], atol: float
+    export: Callable[..., Any],
+    path: Path,
+    name: str,
+    case: Case,
+    lengths: Sequence[int],
+    atol: float,
+    *,
+    sequences: bool = False,
 ) -> None:
-    """The file of the class has a Loop and no sequences, and gives the module's outputs for x [2, length, ...].
+    """The file of the class has a Loop and no `sequences`, and gives the module's outputs for x [2, length, ...].
 
     A case is the inputs, the space, and the shape of x behind its steps.
     """
@@ -29,7 +36,7 @@ def require_equal(
     result = export(f"{path}:{name}", inputs, space, exporter="torchscript")
     nodes = list(walk_nodes(onnx.load(result.model).graph.node))
     assert [n for n in nodes if n.op_type == "Loop"]
-    assert not [n for n in nodes if n.op_type.startswith("Sequence")]
+    assert any(n.op_type.startswith("Sequence") for n in nodes) == sequences
     module = load_module(ModuleSource(f"{path}:{name}", base=path.parent)).eval()
     session = onnxruntime.InferenceSession(result.model)
     for length in lengths:

@@ -7,6 +7,10 @@ import pytest
 from tests.export.exporters.scripted.lengths import require_equal
 
 NETS = """
+import itertools
+from collections import deque
+
+
 class TwoRows(nn.Module):
     def forward(self, x):
         rows, s = [], torch.zeros_like(x[:, 0])
@@ -67,6 +71,49 @@ class Changes(nn.Module):
         return total, largest
 
 
+class Window(nn.Module):
+    def forward(self, x):
+        last, means = deque(maxlen=3), []
+        for t in range(x.shape[1]):
+            last.append(torch.tanh(x[:, t]))
+            means.append(torch.stack(list(last)).mean(0))
+        return torch.stack(means, 1)
+
+
+class FullWindow(nn.Module):
+    def forward(self, x):
+        last, means = deque([x[:, 0]] * 3, maxlen=3), []
+        for t in range(x.shape[1]):
+            last.append(torch.tanh(x[:, t]))
+            means.append(torch.stack(list(last)).mean(0))
+        return torch.stack(means, 1)
+
+
+class Neighbours(nn.Module):
+    def forward(self, x):
+        rows = [torch.tanh(x[:, t]) for t in range(x.shape[1])]
+        steps = torch.stack([b - a for a, b in itertools.pairwise(rows)], 1)
+        for i, (a, b) in enumerate(zip(rows[:-1], rows[1:])):
+            last = torch.where((a > b).bool(), a, b) * i
+        return steps, last
+
+
+class BothWays(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.forwards, self.backwards = nn.GRUCell(4, 3), nn.GRUCell(4, 3)
+
+    def scan(self, cell, x):
+        h, rows = x.new_zeros(x.shape[0], 3), []
+        for t in range(x.shape[1]):
+            h = cell(x[:, t], h)
+            rows.append(h)
+        return torch.stack(rows, 1)
+
+    def forward(self, x):
+        return torch.cat([self.scan(self.forwards, x), self.scan(self.backwards, x.flip(1)).flip(1)], -1)
+
+
 class Resized(nn.Module):
     def __init__(self):
         super().__init__()
@@ -82,10 +129,12 @@ class Resized(nn.Module):
 """
 STEPS = (["x:float32[N,T,4]"], "N=1:1:2 T=1:5:9", (4,))
 FRAMES = (["x:float32[N,T,2,H,5]"], "N=1:1:2 T=1:2:4 H=3:4:5", (2, 4, 5))
-NAMES = ("TwoRows", "RowsOfOne", "Summed", "Behind", "BehindFromNone", "Changes")
-CASES = {**dict.fromkeys(NAMES, STEPS), "Parts": (STEPS[0], "N=1:1:2 T=2:5:9", (4,)), "Resized": FRAMES}
+NAMES = ("TwoRows", "RowsOfOne", "Summed", "Behind", "BehindFromNone", "Changes", "Window", "FullWindow", "BothWays")
+FROM_TWO = (STEPS[0], "N=1:1:2 T=2:5:9", (4,))
+CASES = {**dict.fromkeys(NAMES, STEPS), "Parts": FROM_TWO, "Neighbours": FROM_TWO, "Resized": FRAMES}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_converts_at_every_length(write_module, export, name):
-    require_equal(export, write_module(NETS), name, CASES[name], lengths=(2, 3, 4), atol=3e-6)
+    grows = name == "Window"
+    require_equal(export, write_module(NETS), name, CASES[name], lengths=(2, 3, 4), atol=3e-6, sequences=grows)

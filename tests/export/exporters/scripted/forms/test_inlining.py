@@ -91,13 +91,24 @@ class Net:
         return y, states
 
 
+    def run(self, cell, y, rows=1):
+        y = cell(y) * rows
+        return y + 1
+
+    def handed_a_part(self, x):
+        total = self.run(self.cells[1], x[0]) * 2
+        for i, cell in enumerate(self.cells):
+            total = total + self.run(cell, x[0], rows=i) - self.run(cell, i)
+        return total if total > 5 else self.run(self.cells[0], total)
+
+
 NAMES = ("a_new_list", "a_changed_list", "a_dictionary", "a_name_of_the_callers")
 AS_THEY_ARE = ("a_return_amid", "replaced_on_the_instance")
 
 
 def results(name, x):
     function = ast.parse(textwrap.dedent(inspect.getsource(getattr(Net, name)))).body[0]
-    inlined = inline_methods(function, Net())
+    inlined = inline_methods(function, Net(), lists=True)
     separated = separate_elements(inlined, Net(), {"torch": torch})
     values = []
     for tree in (function, inlined, separated):
@@ -130,3 +141,14 @@ def test_others_are_called(name):
 def test_their_lists_are_variables_then(name):
     _, is_separated, _ = results(name, (1, 2))
     assert is_separated
+
+
+@pytest.mark.parametrize("x", [(1,), (9, 2)])
+def test_a_method_that_is_handed_a_part_is_written_out(x):
+    function = ast.parse(textwrap.dedent(inspect.getsource(Net.handed_a_part))).body[0]
+    inlined = inline_methods(function, Net(), lists=False)
+    # What is computed at times alone is called.
+    assert ast.unparse(inlined).count("self.run(") == 1
+    scope = {}
+    exec(compile(ast.fix_missing_locations(ast.Module([inlined], [])), "f", "exec"), scope)
+    assert scope["handed_a_part"](Net(), list(x)) == Net().handed_a_part(list(x))

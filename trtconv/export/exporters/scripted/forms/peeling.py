@@ -148,7 +148,8 @@ class _Peeling:
         body = list(without_continue(loop.body))
         names, own = assigned(body), assigned([loop.target])
         constants = {n: facts[n] for n in names & read(body) if is_constant(facts.get(n, Unknown.ANYTHING))}
-        undefined = (names & read_first(body)) - self._defined - own
+        # Read by the next step, or behind the loop, which a script knows as set in the loop alone.
+        undefined = (names & (read_first(body) | read_first(rest))) - self._defined - own
         numbers = {n for n in names & read_first(body) if type(facts.get(n)) in (int, float)}
         sums = numbers - names_of_numbers(body, numbers | _counted(loop))
         left = any(isinstance(n, _LEAVES) for s in body for n in of_this_loop(s))

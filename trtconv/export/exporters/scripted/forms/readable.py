@@ -9,14 +9,19 @@ from typing import Any
 from unittest import mock
 from weakref import WeakKeyDictionary
 
+from trtconv.export.exporters.scripted.forms.deques import write_deques
 from trtconv.export.exporters.scripted.forms.elements.inlining import inline_methods
 from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
+from trtconv.export.exporters.scripted.forms.neighbours import count_neighbours
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
 from trtconv.export.exporters.scripted.forms.resizes import write_resizes
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
 from trtconv.export.exporters.scripted.forms.variables_behind import keep_loop_variables
 from trtconv.export.exporters.scripted.forms.written_lists import write_lists
+
+# c10/core/ScalarType.h
+_TYPES = {"bool": 11, "bfloat16": 15}
 
 
 @contextmanager
@@ -58,7 +63,10 @@ def _readable(
 ) -> ast.FunctionDef:
     function = _in_scripts_words(function, namespace)
     absent = {a.arg for a in _optional_states(function)} if never_given else set()
-    inlined = inline_methods(function, owner)
+    without_parts = inline_methods(function, owner, lists=False)
+    if without_parts is not function:
+        function = _in_scripts_words(without_parts, namespace)
+    inlined = inline_methods(function, owner, lists=True)
     if inlined is not function:
         inlined = _in_scripts_words(inlined, namespace)
     separated = separate_elements(inlined, owner, namespace, absent)
@@ -75,7 +83,8 @@ def _readable(
 
 def _in_scripts_words(function: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
     """The function without lists, loop variables and resizes of which a script knows another form; changed in place."""
-    return write_resizes(keep_loop_variables(write_lists(function, namespace)), namespace)
+    lists = count_neighbours(write_lists(write_deques(function, namespace), namespace), namespace)
+    return write_resizes(keep_loop_variables(lists), namespace)
 
 
 def _own_types() -> Any:
@@ -165,6 +174,11 @@ class _WrittenOut(ast.NodeTransformer):
                 down = ast.UnaryOp(ast.USub(), ast.Constant(1))
                 new = ast.Call(ast.Name("range", ast.Load()), [*ends, down], [])
                 return ast.fix_missing_locations(ast.copy_location(new, node))
+            case ast.Call(func=ast.Attribute(value=tensor, attr=("bool" | "bfloat16") as kind), args=[], keywords=[]):
+                # Of the casts of a tensor these two have no method in scripts, which take torch's number of a type.
+                cast = ast.copy_location(ast.Attribute(tensor, "to", ast.Load()), node.func)
+                number = ast.copy_location(ast.Constant(_TYPES[kind]), node)
+                return ast.copy_location(ast.Call(cast, [number], []), node)
         return node
 
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterator, Mapping, Sequence
 
+from trtconv.export.exporters.scripted.forms.order import EMBEDDED, SIMPLE, may_write
 from trtconv.export.exporters.scripted.forms.variables import all_names, assigned, unused
 
-_EMBEDDED = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 # What reads a list and gives no other name for it.
 _READING = frozenset(("stack", "cat", "concat", "vstack", "hstack", "len"))
 
@@ -135,7 +134,7 @@ class _Summing:
 
     def written(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statement, changed in place, behind the loops of its sums."""
-        if isinstance(statement, _SIMPLE):
+        if isinstance(statement, SIMPLE):
             return [*self._loops(statement), statement]
         for _, block in ast.iter_fields(statement):
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
@@ -144,13 +143,13 @@ class _Summing:
 
     def _loops(self, statement: ast.stmt) -> Iterator[ast.stmt]:
         # What is computed earlier than before must not read what the statement writes in place.
-        if any(_may_write(n) for n in ast.walk(statement)):
+        if any(may_write(n) for n in ast.walk(statement)):
             return
         for parent, name, index, call in list(_sums(statement)):
             (generator, *start) = call.args
             assert isinstance(generator, (ast.GeneratorExp, ast.ListComp))
             (source,) = generator.generators
-            if any(isinstance(n, _EMBEDDED) for part in (generator.elt, *source.ifs) for n in ast.walk(part)):
+            if any(isinstance(n, EMBEDDED) for part in (generator.elt, *source.ifs) for n in ast.walk(part)):
                 continue
             total = unused("total", self._names)
             # The variables of a generator are its own.
@@ -177,17 +176,11 @@ def _renamed(expression: ast.expr, names: Mapping[str, str]) -> ast.expr:
     return expression
 
 
-def _may_write(node: ast.AST) -> bool:
-    if isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
-        return True
-    return isinstance(node, ast.Attribute) and node.attr.endswith("_") and not node.attr.endswith("__")
-
-
 def _sums(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.Call]]:
     """The sums of one generator that are computed whenever the node is, with the fields that hold them."""
     for name, value in ast.iter_fields(node):
         for index, child in enumerate(value) if isinstance(value, list) else ((None, value),):
-            if not isinstance(child, ast.AST) or isinstance(child, _EMBEDDED):
+            if not isinstance(child, ast.AST) or isinstance(child, EMBEDDED):
                 continue
             yield from _sums(child)
             match child:

@@ -1,7 +1,8 @@
-"""Methods that are handed lists of states, written out where they are called: `y, states = self.step(x[:, t], states)`.
+"""Methods that are handed lists of states or parts of the module, written out where they are called: `y, states =
+self.step(x[:, t], states)`, `h = self.step(self.cell, h)`.
 
 A list that a method gets may be changed by it, so that its elements are no variables of the caller. In one function
-they can be.
+they can be. A module is no value of a script.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import ast
 import copy
 import inspect
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from trtconv.export.exporters.scripted.forms.elements.constants import PLAIN
+from trtconv.export.exporters.scripted.forms.order import EMBEDDED, SIMPLE, may_write
 from trtconv.export.exporters.scripted.forms.variables import all_names, assigned, unused
 
 # Methods that call methods.
@@ -23,24 +25,27 @@ _OTHER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
                  ast.Nonlocal, ast.Await)  # fmt: skip
 
 
-def inline_methods(function: ast.FunctionDef, owner: Any) -> ast.FunctionDef:
-    """The function with the owner's methods in place of their calls with a list or a dictionary; itself without any.
+def inline_methods(function: ast.FunctionDef, owner: Any, *, lists: bool) -> ast.FunctionDef:
+    """The function with the owner's methods in place of their calls with a part, or with `lists`; itself without any.
 
     A method is written out where its one `return` stands at its end; its variables get names of their own.
     """
     if owner is None:
         return function
-    inlining = _Inlining(function, owner)
+    inlining = _Inlining(function, owner, lists)
     result = copy.copy(function)
     result.body = inlining.block(copy.deepcopy(function.body), 0)
     return ast.fix_missing_locations(result) if inlining.count else function
 
 
 class _Inlining:
-    def __init__(self, function: ast.FunctionDef, owner: Any) -> None:
+    def __init__(self, function: ast.FunctionDef, owner: Any, takes_lists: bool) -> None:
         self._owner = owner
+        self._takes_lists = takes_lists
         self._names = all_names(function)
         self._lists = _holding_lists(function.body)
+        loops = [n for n in ast.walk(function) if isinstance(n, ast.For)]
+        self._parts = {name for loop in loops for name in _parts_of_module(loop.target, loop.iter, owner)}
         self.count = 0
 
     def block(self, statements: Sequence[ast.stmt], depth: int) -> list[ast.stmt]:
@@ -57,6 +62,12 @@ class _Inlining:
                     last.value = value.value
                     self._lists |= _holding_lists([last])
                     return [*self.block(before, depth + 1), *self._statement(last, depth + 1)]
+        if isinstance(statement, SIMPLE) and depth < DEEPEST:
+            hoisting = _Hoisting(self._takes_part, self._names, getattr(statement, "value", None))
+            if not any(may_write(n) for n in ast.walk(statement)):
+                statement = hoisting.visit(statement)
+            if hoisting.before:
+                return [*self.block(hoisting.before, depth), statement]
         for field in ("body", "orelse"):
             inner = getattr(statement, field, None)
             if isinstance(inner, list) and inner and not isinstance(statement, _OTHER_SCOPES):
@@ -73,12 +84,15 @@ class _Inlining:
         values = _bound(signature, call)
         if values is None:
             return None
-        takes = any(_root(a) in self._lists for a in arguments)
-        if not takes and not any(isinstance(n, _DISPLAYS) for n in ast.walk(method.body[-1])):
+        takes = any(self._is_part(a) for a in arguments)
+        if self._takes_lists:
+            takes |= any(_root(a) in self._lists for a in arguments)
+            takes |= any(isinstance(n, _DISPLAYS) for n in ast.walk(method.body[-1]))
+        if not takes:
             return None
         written = assigned(method.body)
         # A list of the caller's that the method does not replace is the caller's variable.
-        same = {n: v for n, v in values.items() if _root(v) is not None and n not in written}
+        same = {n: v for n, v in values.items() if (_root(v) is not None or self._is_part(v)) and n not in written}
         values = {n: v for n, v in values.items() if n not in same}
         # The caller's variable may have the name of one of a comprehension.
         stores = (n for statement in method.body for n in ast.walk(statement) if isinstance(n, ast.Name))
@@ -100,6 +114,42 @@ class _Inlining:
         self.count += 1
         return body
 
+    def _takes_part(self, call: ast.Call) -> bool:
+        """True for a call of a method with a part of the module, which is a statement of its own then."""
+        arguments = [*call.args, *(k.value for k in call.keywords)]
+        return any(self._is_part(a) for a in arguments) and _method(call, self._owner) is not None
+
+    def _is_part(self, value: ast.expr) -> bool:
+        """True for `self.cell`, `self.cells[0]` and a variable of a loop over such: a script hands no module on."""
+        match value:
+            case ast.Name(id=name):
+                return name in self._parts
+            case ast.Subscript(value=inner, slice=ast.Constant()):
+                return self._is_part(inner)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                return _is_module(self._owner, name)
+        return False
+
+
+class _Hoisting(ast.NodeTransformer):
+    """Calls within a statement as statements `before` it, each with a variable of its own; `whole` is no part."""
+
+    def __init__(self, is_hoisted: Callable[[ast.Call], bool], names: set[str], whole: Any) -> None:
+        self.before: list[ast.stmt] = []
+        self._whole = whole
+        self._is_hoisted = is_hoisted
+        self._names = names
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, EMBEDDED):
+            return node
+        self.generic_visit(node)
+        if not isinstance(node, ast.Call) or node is self._whole or not self._is_hoisted(node):
+            return node
+        name = unused("result", self._names)
+        self.before.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], node), node))
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
 
 class _Replacing(ast.NodeTransformer):
     """Other names for a method's variables, and the caller's in place of those that are the caller's."""
@@ -111,6 +161,26 @@ class _Replacing(ast.NodeTransformer):
         if node.id in self._same:
             return copy.deepcopy(self._same[node.id])
         return ast.Name(self._renamed.get(node.id, node.id), node.ctx)
+
+
+def _parts_of_module(target: ast.expr, iterable: ast.expr, owner: Any) -> set[str]:
+    """The variables of a loop that are parts of the owner: `for i, cell in enumerate(self.cells)`."""
+    match target, iterable:
+        case ast.Name(id=name), ast.Attribute(value=ast.Name(id="self"), attr=attribute):
+            return {name} if _is_module(owner, attribute) else set()
+        case ast.Tuple(elts=[_, inner]), ast.Call(func=ast.Name(id="enumerate"), args=[rows, *_]):
+            return _parts_of_module(inner, rows, owner)
+        case ast.Tuple(elts=inner), ast.Call(func=ast.Name(id="zip"), args=rows) if len(inner) == len(rows):
+            return {name for pair in zip(inner, rows, strict=True) for name in _parts_of_module(*pair, owner)}
+        case _, ast.Call(func=ast.Name(id="reversed"), args=[rows]):
+            return _parts_of_module(target, rows, owner)
+    return set()
+
+
+def _is_module(owner: Any, attribute: str) -> bool:
+    from torch import nn
+
+    return isinstance(getattr(owner, attribute, None), nn.Module)
 
 
 def _root(node: ast.expr) -> str | None:
