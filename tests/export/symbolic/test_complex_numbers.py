@@ -18,6 +18,7 @@ LINES = {
     "a mean": "torch.view_as_real(z.mean(1))",
     "directions": "torch.view_as_real(torch.sgn(z * (x[:, :1] > 0)))",
     "padded": "torch.view_as_real(F.pad(z, (1, 2))), F.pad(z.unsqueeze(1), (1, 1), mode='reflect').abs()",
+    "a diagonal": "(z[:, :, None] @ z[:, None]).diagonal(1, -2, -1).abs(), z[:, None].diagonal().real",
     "times i": "torch.view_as_real(1j * z)",
     "equal": "(z * 0 == 0j), (z != z.conj())[:, 1:2], z[:, :1] == x.sum(1, keepdim=True) * 0 + 3",
 }

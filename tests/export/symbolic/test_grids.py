@@ -7,6 +7,8 @@ import torch.nn.functional as F
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError
+from trtconv.core.requests import ModuleSource
+from trtconv.export.module.source import load_module
 from trtconv.export.symbolic import grids
 
 NET = """
@@ -107,3 +109,38 @@ class Net(nn.Module):
     x, g = torch.randn(2, 2, 4, 12), torch.randint(-8, 9, (2, 4, 5, 2)) / 4
     [output] = runner({"x": x.numpy(), "g": g.numpy()}).values()
     assert torch.equal(torch.from_numpy(output), F.grid_sample(x, g, "nearest", "reflection", False))
+
+
+PLACES = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        example, row, column = torch.unravel_index(x.flatten().argmax().int(), x.shape)
+        return torch.stack([example, row, column]), *torch.unravel_index(x.flatten(1).argmax(1), (x.shape[1], 4))
+
+class Recorded(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, x):
+        y, _ = self.gru(x)
+        return torch.unravel_index(y.flatten(1).argmax(1), (y.shape[1], 4))
+"""
+
+
+@pytest.mark.parametrize(("name", "exporter"), [("Net", "dynamo"), ("Recorded", "torchscript")])
+def test_places_of_flat_indices(export, write_module, name, exporter):
+    path = write_module(PLACES)
+    result = export(f"{path}:{name}", ["x:float32[N,T,4]"], "N=1:2:3 T=3:5:9", exporter=exporter)
+    assert result.sizes.paths <= 2, result.sizes
+    module = load_module(ModuleSource(f"{path}:{name}", base=path.parent)).eval()
+    runner = OnnxRuntimeRunner(result.model)
+    for t in (3, 4, 9):
+        x = torch.randn(2, t, 4, generator=torch.Generator().manual_seed(t))
+        outputs = runner({"x": x.numpy()})
+        for output, values in zip(runner.output_names, module(x), strict=True):
+            assert outputs[output].dtype == np.int64
+            np.testing.assert_array_equal(outputs[output], values.numpy())

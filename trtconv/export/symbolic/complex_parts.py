@@ -47,6 +47,22 @@ def _left(func: Any, *args: Any, **named: Any) -> Any:
     return NotImplemented
 
 
+def diagonal(otherwise: Handler) -> Handler:
+    """The diagonal of complex tensors by that of their parts; `otherwise` handles real ones, the parts among them."""
+
+    def handle(func: Any, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        import torch
+
+        if not _is_complex(x):
+            return otherwise(func, x, offset, dim1, dim2)
+        arguments = torch.view_as_real(x), offset, _before_parts(dim1), _before_parts(dim2)
+        of_parts = otherwise(func, *arguments)
+        of_parts = func(*arguments) if of_parts is NotImplemented else of_parts
+        return torch.view_as_complex(of_parts.movedim(-2, -1).contiguous())
+
+    return handle
+
+
 def concatenate(func: Any, tensors: Any, dim: int = 0) -> Any:
     """`torch.cat` of complex tensors."""
     import torch

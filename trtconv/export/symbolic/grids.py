@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, maximum, scalar
@@ -225,3 +225,18 @@ def _differences(x: Any, axis: int, step: float, edge_order: int) -> Any:
         last = 1.5 * at(length - 1) - 2.0 * at(length - 2) + 0.5 * at(length - 3)
     inside = (x.narrow(axis, 2, length - 2) - x.narrow(axis, 0, length - 2)) * 0.5
     return torch.cat([first, inside, last], axis) / step
+
+
+def unravel_index(func: Any, indices: Any, shape: Any) -> Any:
+    """The places of flat indices in a tensor of a moving shape, one int64 tensor for each axis."""
+    import torch
+
+    sizes = list(shape) if isinstance(shape, Sequence) else [shape]
+    if not any_symbolic(sizes):
+        return NotImplemented
+    flat, places = indices.to(torch.int64), []
+    for size in sizes[::-1]:
+        whole = torch.div(flat, size, rounding_mode="floor")
+        places.append(flat - whole * size)
+        flat = whole
+    return tuple(places[::-1])

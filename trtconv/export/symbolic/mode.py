@@ -86,7 +86,7 @@ def handlers() -> dict[str, Handler]:
         "diag": written_out.diag, "trace": written_out.trace,
         **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
         "zeros": complex_parts.zeros, "zeros_like": complex_parts.zeros_like,
-        "diagonal": order.diagonal, "remainder": division.remainder,
+        "diagonal": complex_parts.diagonal(order.diagonal), "remainder": division.remainder,
         "__mod__": division.remainder,
         **dict.fromkeys(("__rshift__", "bitwise_right_shift"), shifts.shift_right),
         **dict.fromkeys(("__lshift__", "bitwise_left_shift"), shifts.shift_left),
@@ -174,9 +174,10 @@ def handlers() -> dict[str, Handler]:
 
 
 def creation_handlers() -> dict[str, Handler]:
-    """Those of functions that make a tensor of a size alone, which torch computes anew for each number."""
+    """Those of functions that make a tensor of sizes alone, which torch computes anew for each number."""
     return {
-        "linspace": grids.linspace, "fft_rfftfreq": grids.rfftfreq, "fft_fftfreq": grids.fftfreq,
+        "unravel_index": grids.unravel_index, "linspace": grids.linspace,
+        "fft_rfftfreq": grids.rfftfreq, "fft_fftfreq": grids.fftfreq,
         "hann_window": short_time.cosine_window(0.5, 0.5), "hamming_window": short_time.cosine_window(0.54, 0.46),
         "blackman_window": short_time.cosine_window(0.42, 0.5, 0.08), "bartlett_window": short_time.bartlett_window(),
     }  # fmt: skip
