@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
-DEEPEST = 3
+DEEPEST = 4
 # Sizes of a dim that can be told apart by as many cuts.
-FEW = 2**DEEPEST
+FEW = 8
 SPECIALIZED = re.compile(r"You marked (?:\d+\*)?(?P<name>\w+) as dynamic but .* constant \((?P<size>\d+)\)")
 # Sizes at each end and in the middle of a dim at which a joined model is run.
 TRIED = 4
