@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from trtconv.core.text.listing import list_first
 from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, quote_frame
@@ -37,6 +38,25 @@ def plain_numbers() -> Iterator[dict[Frame, float]]:
 
     with Watching():
         yield lines
+
+
+@contextmanager
+def hashed_by_number() -> Iterator[None]:
+    """While recording, sizes are found in dictionaries and sets as the numbers that they are.
+
+    There a size is a tensor, of which each is another key: `{16: 2.5}.get(x.shape[1])` would find nothing at any size.
+    """
+    import torch
+
+    by_identity = torch.Tensor.__hash__
+
+    def by_number(tensor: Any) -> int:
+        if torch.jit.is_tracing() and tensor.dim() == 0 and not tensor.is_floating_point() and not tensor.is_complex():
+            return hash(int(tensor))
+        return int(by_identity(tensor))
+
+    with mock.patch.object(torch.Tensor, "__hash__", by_number):
+        yield
 
 
 def numbers_in_words(numbers: Mapping[Frame, float], sizes: tuple[tuple[str, int], ...], base: Path) -> str:

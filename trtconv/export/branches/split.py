@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,15 +111,15 @@ def export_split(
     output: Path,
     opset: int | None,
     depth: int = 0,
-    cut: Cut | None = None,
+    cuts: Sequence[Cut] = (),
     turns: list[dict[str, int]] | None = None,
 ) -> ExportCandidate:
-    """A candidate for the whole space of `trace`, cut at `cut` when one is given.
+    """A candidate for the whole space of `trace`, cut at each of the `cuts` given.
 
     `turns` gathers the sizes at which the parts' own cuts turn. Raises what `export` raises, and CannotSplitError.
     """
     try:
-        if cut is None:
+        if not cuts:
             return export(trace, output, opset)
     except StaticAxisError:
         raise
@@ -128,7 +128,7 @@ def export_split(
             raise
         condition = _find_condition(str(error), trace.space, trace.region)
     parts: list[Trace] = []
-    chosen: Cut | GuardCut = cut or condition
+    chosen: Cut | GuardCut = cuts[0] if cuts else condition
     if isinstance(chosen, Cut):
         for space in chosen.halves(trace.space):
             within = sizes_within(space, trace.region, sizes(space))
@@ -136,7 +136,7 @@ def export_split(
                 parts.append(replace(retrace(within, space), region=trace.region))
         if len(parts) == 1:
             # All of the region lies on one side of the cut.
-            return export_split(export, retrace, parts[0], sizes, output, opset, depth, turns=turns)
+            return export_split(export, retrace, parts[0], sizes, output, opset, depth, cuts[1:], turns)
     else:
         space = chosen.other_space(trace.space)
         there = () if chosen.only else ((chosen.guard, False),)
@@ -151,7 +151,7 @@ def export_split(
         side_folder = output.parent / side
         side_folder.mkdir(exist_ok=True)
         path = side_folder / output.name
-        candidates.append(export_split(export, retrace, part, sizes, path, opset, depth + 1, turns=inner))
+        candidates.append(export_split(export, retrace, part, sizes, path, opset, depth + 1, cuts[1:], inner))
     inner.append(chosen.turn)
     join(candidates[0].model, candidates[1].model, chosen, trace, output)
     if not _runs(output, trace, inner):

@@ -88,7 +88,7 @@ class Way:
 
     `symbolic` traces with Python's own number functions replaced by ones that keep sizes. The user's code that asks
     whether it is being exported is told no, since what it then does need not be what it does in a run; packages are
-    told so where `as_in_a_run`, and nobody where `as_exported`.
+    told so where `as_in_a_run`, and nobody where `as_exported`. A way that `generalises` records at `sizes` too.
     """
 
     exporter: str
@@ -97,7 +97,8 @@ class Way:
     generalises: bool = False
     splits: bool = False
     scripts: bool = False
-    cut: Cut | None = None
+    cuts: tuple[Cut, ...] = ()
+    sizes: tuple[tuple[tuple[str, int], ...], ...] = ()
     as_in_a_run: bool = False
     as_exported: bool = False
 
@@ -107,7 +108,7 @@ class Way:
         parts += ["at several sizes, generalised"] if self.generalises else []
         parts += ["with its loops scripted"] if self.scripts else []
         parts += ["for each side of a branch"] if self.splits else []
-        parts += [f"at {self.cut.dim}={self.cut.last}"] if self.cut else []
+        parts += [f"at {cut.dim}={cut.last}" for cut in self.cuts]
         parts += ["with the path of a plain run"] if self.as_in_a_run else []
         parts += ["with the path of an export"] if self.as_exported else []
         return " ".join(parts)
@@ -116,7 +117,7 @@ class Way:
     def folder(self) -> str:
         """The folder name for its files."""
         flags = (self.symbolic, self.generalises, self.splits, self.scripts, self.as_in_a_run, self.as_exported)
-        return "-".join([self.exporter, *(str(int(f)) for f in flags), self.cut.dim if self.cut else ""])
+        return "-".join([self.exporter, *(str(int(f)) for f in flags), *(cut.dim for cut in self.cuts)])
 
 
 @dataclass(frozen=True)
@@ -229,10 +230,11 @@ def _export(way: Way, job: ExportTask, trace: Trace, attempt_folder: Path) -> Ex
             lambda part: traced_sizes(part, job.request.inputs),
             attempt_folder / name,
             opset,
-            cut=way.cut,
+            cuts=way.cuts,
         )
     if way.generalises:
-        return generalise(way.export, job.trace, trace, attempt_folder, name, opset)
+        sizes = [dict(s) for s in way.sizes]
+        return generalise(way.export, job.trace, trace, attempt_folder, name, opset, sizes)
     return way.export(trace, attempt_folder / name, opset)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trtconv.core.model.file import load_model, load_structure
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
-from trtconv.export.branches.explain import find_fork
 from trtconv.export.branches.guards import guarded_sizes, unproved_guards
 from trtconv.export.branches.plain_numbers import choices_in_words, numbers_in_words
 from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
@@ -20,23 +19,23 @@ from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
 from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_differences, spread_infinities
+from trtconv.export.exporters.kept.paths import compared_on_paths, path_sizes
+from trtconv.export.exporters.kept.recordings import SECONDS, Move, Recordings
+from trtconv.export.exporters.kept.ways import KeptWay, kept_ways
 from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.scripted.export import export_scripted
-from trtconv.export.exporters.scripted.parts import NoLoopError, in_scripts
+from trtconv.export.exporters.scripted.parts import NoLoopError
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.module.noise.near_ties import told_ties
-from trtconv.export.module.user_code import quote_frame
 from trtconv.export.refusal import export_error, rounded_dims, size_paths
 from trtconv.export.sizes.file_sizes import differing_sizes, rounds_anything
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES, meets_floats_of_sizes
 from trtconv.export.sizes.scan import scan_sizes
 from trtconv.proof.joint_sizes import SizeCoverage
-from trtconv.proof.points import PATH, SamplePoint
 from trtconv.proof.proving import ProofVerdict
-from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.sampling import Samples, with_probes
+from trtconv.proof.sampling import Samples
 
 # The order of preference: dynamo keeps higher-level operators; a module traced as it is stands before one whose
 # numbers were replaced; an If, which TensorRT does not always build, generalising, which traces often, and a Loop,
@@ -51,8 +50,8 @@ WAYS = (
     Way("torchscript", export_scripted, scripts=True),
 )
 
-# Paths by size of which the reference keeps a sample.
-MOST_PATHS = 8
+# Dims whose size of 1 is exported apart.
+MOST_CUTS = 3
 # What torch.export says when Python's own functions on numbers got a size.
 SIZE_LOST = (
     "Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function", "aten_bitwise",
@@ -80,8 +79,10 @@ def choose(job: ExportTask) -> ChosenExport:
     attempts: list[Attempt] = []
     waiting = list(ways(job.request))
     paths: SizePaths | None = None
+    moves: list[Move] = []
     doubtful: list[tuple[int, ChosenExport]] = []
     decides = False
+    recordings = Recordings(job)
     while waiting:
         way = waiting.pop(0)
         if not worth_trying(way, attempts):
@@ -98,7 +99,12 @@ def choose(job: ExportTask) -> ChosenExport:
                 _dims_to_scan(way, paths, result, job),
             )
         if result.equal and paths is not None:
-            job = with_paths(job, paths)
+            is_plain = way.exporter == "torchscript" and not (way.generalises or way.scripts)
+            moves = recordings.moves(paths.points, _seconds_for(result)) if is_plain else []
+            at = tuple(tuple(m.sizes.items()) for m in moves if m.where)
+            waiting = [replace(w, sizes=at) if w.generalises and at else w for w in waiting]
+            job, result = compared_on_paths(job, result, paths, [m.sizes for m in moves])
+        if result.equal and paths is not None:
             job, result = probed(job, result, path_sizes(paths))
             job, result = allow_for_rounding(job, result)
         if result.equal:
@@ -107,20 +113,23 @@ def choose(job: ExportTask) -> ChosenExport:
         # Its session holds the weights once more.
         result = replace(result, runs=None)
         attempts.append(result)
-        if not any(w.cut for w in (way, *(a.way for a in attempts))):
-            waiting = [*cuts_at_one(job, result), *waiting]
+        tried = [w.cuts for w in (*(a.way for a in attempts), *waiting)]
+        # Few cuts first, and all before other ways.
+        apart = [w for w in cuts_at_one(job, result) if w.cuts not in tried]
+        waiting = sorted([*apart, *waiting], key=lambda w: len(w.cuts) or MOST_CUTS + 1)
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            one_way = _one_way(job, result.candidate, paths, scripts=result.way.scripts)
-            doubts = (*one_way, *_doubts(job, result, paths))
+            kept = kept_ways(job, result, path_sizes(paths), moves, recordings) if paths is not None else ()
+            doubts = (*(k.note for k in kept), *_doubts(job, result, paths))
             ties = told_ties(result.candidate.model, job.samples.items)
             notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *doubts)
             chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
             if not doubts:
                 return chosen
             # Another way may hold the formula, or both ways of a decision.
-            decides = decides or bool(one_way)
             doubtful.append((len(doubts), chosen))
+            waiting = _holding_both(kept, way, waiting)
+            decides = decides or bool(kept)
         if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
             waiting = [replace(w, as_in_a_run=True) for w in (way, *waiting)]
         if not waiting and any(a.asks for a in attempts) and not way.as_exported:
@@ -145,7 +154,8 @@ def _doubts(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[
     candidate = result.candidate
     if candidate is None or candidate.exporter != "torchscript":
         return ()
-    numbers = result.plain_numbers
+    # Those of a generalised file are followed.
+    numbers = {} if result.way.generalises else result.plain_numbers
     if numbers:
         of_values = value_exits(job.runner, [job.samples.items[0].inputs])
         numbers = {frame: number for frame, number in numbers.items() if frame not in of_values}
@@ -156,43 +166,21 @@ def _doubts(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[
     return (*notes, FLOATS_OF_SIZES) if meets_floats_of_sizes(load_model(candidate.model).graph) else notes
 
 
-def _one_way(job: ExportTask, candidate: ExportCandidate, paths: SizePaths | None, *, scripts: bool) -> tuple[str, ...]:
-    """The note on a recorded run that goes one way where the module's depends on the size; none where it does not.
-
-    Samples in which both ways give the same are no proof that all values do. Parts that are `scripts` hold both.
-    """
-    points = path_sizes(paths) if paths is not None and candidate.exporter == "torchscript" else ()
-    for sizes in points[1:]:
-        here, there = (
-            job.make(SamplePoint(PATH, tuple({**dict(job.sizes), **s}.items()), "random", job.request.source.seed))
-            for s in (points[0], sizes)
-        )
-        fork = find_fork(job.runner, here, there)
-        if fork is not None and not (scripts and in_scripts(job.runner.module, fork.line)):
-            base = job.request.source.base
-            recorded = ", ".join(f"{name}={size}" for name, size in candidate.sizes)
-            return (
-                f"the module decides by the size: {quote_frame(fork.line, base)}; the file keeps the way at "
-                f"{recorded}, and equals the module at the points compared, those on the other ways too",
-            )
-    return ()
+def _seconds_for(result: Attempt) -> float:
+    """What recording the module at other sizes may take."""
+    return SECONDS + (result.candidate.seconds if result.candidate is not None else 0.0)
 
 
-def with_paths(job: ExportTask, paths: SizePaths) -> ExportTask:
-    """The job with a sample on each path through the module: what comes after the export is compared there too."""
-    present = {s.point.dims for s in job.samples.items}
-    seed, samples = job.request.source.seed, []
-    for sizes in path_sizes(paths):
-        point = SamplePoint(PATH, tuple({**dict(job.sizes), **sizes}.items()), "random", seed)
-        if point.dims not in present:
-            inputs = job.make(point)
-            samples.append(ReferenceSample(point, inputs, job.runner(inputs)))
-    return replace(job, samples=with_probes(job.samples, job.runner, samples)) if samples else job
-
-
-def path_sizes(paths: SizePaths) -> tuple[Mapping[str, int], ...]:
-    """Sizes on each path through the module, where there are several."""
-    return paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]
+def _holding_both(kept: Sequence[KeptWay], way: Way, waiting: list[Way]) -> list[Way]:
+    """The ways to try after a file that keeps something of the sizes at which it was made."""
+    at_one = dict.fromkeys(n for k in kept for n in k.at_one)
+    cuts = (*way.cuts, *(c for name in at_one if (c := Cut(name, 1)) not in way.cuts))
+    apart = [Way("dynamo", export_dynamo, symbolic=True, splits=True, cuts=cuts)] if cuts != way.cuts else []
+    apart = apart if len(cuts) <= MOST_CUTS else []
+    if way.exporter == "dynamo":
+        # All other sizes are guarded.
+        return apart
+    return [*apart, *waiting]
 
 
 def ways(request: ExportRequest) -> tuple[Way, ...]:
@@ -210,13 +198,14 @@ def cuts_at_one(job: ExportTask, result: Attempt) -> list[Way]:
     guard says so.
     """
     failed_point = result.verdict.at if result.verdict is not None and result.way.exporter == "dynamo" else None
-    space = job.request.space
-    dims = (
-        [n for n, v in failed_point.dims if v == 1 and space[n].min == 1 < space[n].max]
-        if failed_point is not None
-        else []
-    )
-    return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cut=Cut(d, 1)) for d in dims]
+    if failed_point is None:
+        return []
+    space, before = job.request.space, result.way.cuts
+    names = [n for n, v in failed_point.dims if v == 1 and space[n].min == 1 < space[n].max]
+    cuts = [Cut(n, 1) for n in names if Cut(n, 1) not in before]
+    # One of them may be enough.
+    together = [(*before, cut) for cut in cuts] + ([(*before, *cuts)] if len(cuts) > 1 else [])
+    return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cuts=c) for c in together if len(c) <= MOST_CUTS]
 
 
 def rounded_sizes(attempt: Attempt, job: ExportTask) -> list[dict[str, int]]:
@@ -252,7 +241,7 @@ def worth_trying(way: Way, before: list[Attempt]) -> bool:
     if plain is None or plain.error is None or not (way.symbolic or way.splits or way.generalises):
         return True
     text = f"{type(plain.error).__name__}: {plain.error}"
-    if way.splits and way.cut is None:
+    if way.splits and not way.cuts:
         # Traced as it is, a module may fail at a number before it comes to its branch.
         return any("Constraints violated" in str(a.error) for a in alike)
     return way.exporter == "torchscript" or any(w in text for w in SIZE_LOST)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from trtconv.export.branches.plain_numbers import hashed_by_number
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.recorded.bits import SINCE, NewerOpsetError
 from trtconv.export.exporters.recorded.operators import recorded_forms
@@ -59,7 +60,12 @@ def _record(trace: Trace, output: Path, opset: int) -> None:
         s.name: {i: d for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs
     }
     # verbose keeps the stacks as doc strings; what it prints besides goes through this function.
-    with torch.no_grad(), recorded_forms(opset), mock.patch.object(torch._C, "_jit_onnx_log", return_value=None):
+    with (
+        torch.no_grad(),
+        recorded_forms(opset),
+        hashed_by_number(),
+        mock.patch.object(torch._C, "_jit_onnx_log", return_value=None),
+    ):
         torch.onnx.export(
             _recorded(trace),
             trace.inputs,

@@ -148,7 +148,7 @@ def handlers() -> dict[str, Handler]:
         **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), order.join),
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
         "fake_quantize_per_channel_affine": numerics.fake_quantize_by_channel,
-        "cross_entropy": losses.cross_entropy,
+        "cross_entropy": losses.cross_entropy, "soft_margin_loss": losses.soft_margin_loss,
         "binary_cross_entropy_with_logits": losses.binary_cross_entropy_with_logits,
         "embedding_bag": embedding_bag, "embedding": embeddings.embedding,
         "scaled_dot_product_attention": attention.scaled_dot_product_attention,

@@ -25,11 +25,14 @@ SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class MovedNumber:
-    """A constant that is another one when the module is recorded at other sizes; `where` is the node that reads it."""
+class Move:
+    """What is otherwise when the module is recorded at other sizes.
+
+    `where` is the node that reads a constant which is another one there; empty where the operators are others.
+    """
 
     sizes: Sizes
-    where: str
+    where: str = ""
 
 
 @dataclass
@@ -59,13 +62,14 @@ class Recordings:
             # Each holds the weights.
             shutil.rmtree(folder)
 
-    def differ(self, here: Sizes, there: Sizes) -> bool | None:
-        """True where the two recordings have other operators or numbers; None where that cannot be seen."""
+    def differ(self, here: Sizes, there: Sizes, *, numbers: bool) -> bool | None:
+        """True where the two recordings have other operators, or other `numbers`; None where that cannot be seen."""
         graphs = self.at(here), self.at(there)
         try:
-            return None if graphs[0] is None or graphs[1] is None else bool(align([graphs[0], graphs[1]]))
+            moved = None if graphs[0] is None or graphs[1] is None else align([graphs[0], graphs[1]])
         except StructureDiffersError:
             return True
+        return None if moved is None else numbers and bool(moved)
 
     def moved(self, here: Sizes, there: Sizes) -> tuple[Moved, ...]:
         """The constants that differ between recordings with the same operators; none where these differ."""
@@ -77,20 +81,28 @@ class Recordings:
         except StructureDiffersError:
             return ()
 
-    def moved_numbers(self, points: Sequence[Sizes], seconds: float) -> list[MovedNumber]:
-        """Constants that are others at other sizes: at `points`, then over the ranges, for at most about `seconds`."""
+    def moves(self, points: Sequence[Sizes], seconds: float) -> list[Move]:
+        """What is otherwise at other sizes: at `points`, then over the ranges, for at most about `seconds`."""
         started = time.monotonic()
         base = dict(self.job.sizes)
-        numbers: list[MovedNumber] = []
+        moves: list[Move] = []
         for sizes in (*points, *_spread(self.job.request.space, base)):
             if time.monotonic() - started > seconds:
                 break
-            moved = [m for m in self.moved(base, sizes) if not m.is_attribute]
-            graph = self.at(base)
-            if moved and graph is not None:
-                node = next((n for n in graph.node if moved[0].name in n.input), graph.node[moved[0].node])
-                numbers.append(MovedNumber({**base, **sizes}, f"{node.op_type} of {origin_of(node)}"))
-        return numbers
+            there = {**base, **sizes}
+            graph, other = self.at(base), self.at(there)
+            if graph is None or other is None:
+                continue
+            try:
+                constants = [m for m in align([graph, other]) if not m.is_attribute]
+            except StructureDiffersError:
+                moves.append(Move(there))
+                continue
+            if constants:
+                name = constants[0].name
+                node = next((n for n in graph.node if name in n.input), graph.node[constants[0].node])
+                moves.append(Move(there, f"{node.op_type} of {origin_of(node)}"))
+        return moves
 
 
 def _spread(space: ShapeSpace, base: Sizes) -> Iterator[Sizes]:

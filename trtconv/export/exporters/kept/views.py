@@ -4,7 +4,6 @@ written into it is written into y.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -16,7 +15,7 @@ from trtconv.export.module.user_code import Frame, calling_frames, innermost_use
 # What gives its tensor itself, or a view of it, where no element has to move.
 AT_TIMES_VIEWS = frozenset(
     ("reshape", "reshape_as", "contiguous", "flatten", "ravel", "to", "type", "type_as", "float", "half", "double",
-     "int", "long", "bfloat16", "bool", "cpu", "as_tensor", "asarray", "swapaxes")
+     "int", "long", "bfloat16", "bool", "cpu", "as_tensor", "asarray")
 )  # fmt: skip
 
 
@@ -25,25 +24,31 @@ def written_views(runner: ModuleRunner, inputs: Mapping[str, Any]) -> dict[Frame
 
     Of several results of a line, whether all are.
     """
+    from torch.multiprocessing.reductions import StorageWeakRef
     from torch.overrides import TorchFunctionMode
     from torch.utils._pytree import tree_leaves
 
-    results: list[tuple[Frame, Any, bool]] = []
+    # A weak reference keeps the storage's number, and not its memory.
+    results: dict[int, list[tuple[Frame, bool]]] = {}
+    storages: list[StorageWeakRef] = []
     written: dict[Frame, bool] = {}
 
     class Watching(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            name = getattr(func, "__name__", "")
-            result = func(*args, **(kwargs or {}))
-            if name in AT_TIMES_VIEWS and args and _is_tensor(args[0]) and _is_tensor(result):
+            name, named = getattr(func, "__name__", ""), kwargs or {}
+            source = _storage(args[0]) if name in AT_TIMES_VIEWS and args else None
+            result = func(*args, **named)
+            target = _storage(result) if source is not None else None
+            if source is not None and target is not None:
                 frame = innermost_user_frame([frame for _, frame in calling_frames()][::-1])
                 if frame is not None:
-                    results.append((frame, result, _storage(args[0]) == _storage(result)))
-            elif _writes(name):
-                for tensor in filter(_is_tensor, tree_leaves((args[:1], (kwargs or {}).get("out")))):
-                    for frame, other, is_view in results:
-                        if _storage(other) == _storage(tensor):
-                            written[frame] = is_view and written.get(frame, True)
+                    storages.append(target)
+                    results.setdefault(target.cdata, []).append((frame, source.cdata == target.cdata))
+            elif _writes(name) or "out" in named:
+                for tensor in tree_leaves((args[:1] if _writes(name) else (), named.get("out"))):
+                    storage = _storage(tensor)
+                    for frame, is_view in results.get(storage.cdata, ()) if storage is not None else ():
+                        written[frame] = is_view and written.get(frame, True)
             return result
 
     with suppress(TrtconvError), runner.caches.emptied(), Watching():
@@ -51,16 +56,15 @@ def written_views(runner: ModuleRunner, inputs: Mapping[str, Any]) -> dict[Frame
     return written
 
 
+def _storage(tensor: Any) -> Any:
+    """The memory of a tensor; None for what is none."""
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
+
+    return StorageWeakRef(tensor.untyped_storage()) if type(tensor) is torch.Tensor else None
+
+
 def _writes(name: str) -> bool:
     if name.startswith("__"):
         return name == "__setitem__" or (name.startswith("__i") and name not in ("__invert__", "__int__", "__index__"))
-    return name.endswith("_") or "out" in name
-
-
-def _is_tensor(value: Any) -> bool:
-    torch = sys.modules["torch"]
-    return isinstance(value, torch.Tensor)
-
-
-def _storage(tensor: Any) -> int:
-    return int(tensor.untyped_storage().data_ptr())
+    return name.endswith("_")

@@ -51,15 +51,22 @@ def _near(size: int, values: list[int]) -> list[int]:
 
 
 def generalise(
-    export: Export, retrace: Retrace, trace: Trace, folder: Path, name: str, opset: int | None
+    export: Export,
+    retrace: Retrace,
+    trace: Trace,
+    folder: Path,
+    name: str,
+    opset: int | None,
+    more: Sequence[dict[str, int]] = (),
 ) -> ExportCandidate:
-    """A candidate whose baked numbers follow the dims.
+    """A candidate whose baked numbers follow the dims; `more` are sizes at which they are known to move.
 
     Raises CannotFollowError when nothing moved or something moved that no expression gives, StructureDiffersError
     when the graphs differ in more than numbers, and what the exporter raises.
     """
     started = time.monotonic()
     sizes = other_sizes(trace)
+    sizes += [s for s in more if s not in sizes]
     candidates = []
     for index, chosen in enumerate(sizes):
         trace_folder = folder / f"trace-{index}"

@@ -72,6 +72,12 @@ def dims_of(values: Sequence[Any], sizes: Sequence[Sizes], ranges: Mapping[str, 
         changed = {name for name, size in at if size != base[name]}
         if len(changed) == 1 and not np.array_equal(value, values[0]):
             moving |= changed
+    for at, value in zip(sizes, values, strict=True):
+        for other, other_value in zip(sizes, values, strict=True):
+            changed = {name for name, size in at if size != dict(other)[name]}
+            if not changed & moving and not np.array_equal(value, other_value):
+                # Jointly, or at sizes that are far from the base.
+                moving |= changed
     table_sizes = TableSizes(tuple((n, r) for n, r in ranges.items() if n in moving or not moving))
     if table_sizes.count > MOST_SIZES:
         raise CannotFollowError(

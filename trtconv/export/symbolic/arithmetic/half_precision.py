@@ -19,16 +19,18 @@ REDUCTIONS = frozenset((
 ))  # fmt: skip
 # These may write into their input, where the result has to be that tensor.
 ACTIVATIONS = frozenset((
-    "silu", "mish", "gelu", "elu", "celu", "selu", "softplus", "softsign", "logsigmoid", "log_sigmoid", "tanhshrink",
-    "hardswish", "hardsigmoid", "glu", "leaky_relu", "softshrink",
+    "silu", "mish", "gelu", "elu", "celu", "selu", "softplus", "logsigmoid", "log_sigmoid",
+    "hardswish", "hardsigmoid", "glu", "leaky_relu", "softshrink", "rsqrt",
 ))  # fmt: skip
+# Of these each step is FP32 whatever the numbers are.
+FUSED = frozenset(("addcmul", "addcdiv", "lerp"))
 # A number beside halves: torch's kernels multiply and divide by it in FP32 (`opmath_type`), add it and compare with it
 # as a half. So it was measured for torch 2.13 on a CPU, over 8,000 values with five numbers in both types.
 PRODUCTS = frozenset(("mul", "multiply", "__mul__", "__rmul__", "lerp", "addcmul", "addcdiv"))
 QUOTIENTS = frozenset(("div", "divide", "true_divide", "__truediv__", "__div__", "floor_divide", "__floordiv__"))
 IN_PLACE = {
     "mul_": "mul", "multiply_": "mul", "__imul__": "mul", "div_": "div", "divide_": "div", "__itruediv__": "div",
-    "__idiv__": "div",
+    "__idiv__": "div", "addcmul_": "addcmul", "addcdiv_": "addcdiv", "lerp_": "lerp", "add_": "add", "sub_": "sub",
 }  # fmt: skip
 REVERSED_QUOTIENTS = frozenset(("__rtruediv__", "__rdiv__"))
 SUMS = frozenset(("add", "sub", "subtract"))
@@ -90,13 +92,16 @@ def with_numbers_of_torch(name: str, args: Sequence[Any], named: Mapping[str, An
         rounded, options = [as_half(a, dtype) for a in args], {k: as_half(v, dtype) for k, v in named.items()}
         pairs = zip((*args, *named.values()), (*rounded, *options.values()), strict=True)
         return NotImplemented if all(a is b for a, b in pairs) else call(name, rounded, options)
-    if name in SUMS:
+    if IN_PLACE.get(name, name) in SUMS:
         alpha = named.get("alpha", 1)
         if _is_exact(alpha, dtype) and alpha in (1, -1):
             return NotImplemented
+        if name in IN_PLACE:
+            return args[0].copy_(with_numbers_of_torch(IN_PLACE[name], args, named, call))
         return call(name, [_wide(a) for a in args], {**named, "alpha": as_half(alpha, dtype)}).to(dtype)
     numbers = [a for a in (*args, *named.values()) if not (isinstance(a, torch.Tensor) and a.dim())]
-    if all(_is_exact(n, dtype) for n in numbers) or isinstance(named.get("rounding_mode"), str):
+    is_exact = IN_PLACE.get(name, name) not in FUSED and all(_is_exact(n, dtype) for n in numbers)
+    if is_exact or isinstance(named.get("rounding_mode"), str):
         return NotImplemented
     if name in REVERSED_QUOTIENTS:
         return with_numbers_of_torch("mul", (args[0].reciprocal(), args[1]), {}, call)

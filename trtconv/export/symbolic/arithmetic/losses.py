@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trtconv.export.symbolic.arithmetic.numerics import logsigmoid
+from trtconv.export.symbolic.arithmetic.numerics import log1p, logsigmoid
 
 
 def cross_entropy(
@@ -77,4 +77,19 @@ def binary_cross_entropy_with_logits(
     loss = (1 - target) * input - likely
     if weight is not None:
         loss = loss * weight
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
+def soft_margin_loss(
+    func: Any, input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """log1p(exp(-y x)), of which the exporters write log(1 + exp(-y x)): that is 0 from 17 on.
+
+    ATen, Loss.cpp, `soft_margin_loss_out`.
+    """
+    import torch
+
+    if size_average is not None or reduce is not None or reduction not in ("none", "mean", "sum"):
+        return NotImplemented
+    loss = log1p(func, torch.exp(-target * input))
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()

@@ -1,0 +1,105 @@
+"""Samples on each path that a module takes by its sizes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+
+from trtconv.core.errors import TrtconvError
+from trtconv.export.branches.by_size.size_paths import SizePaths
+from trtconv.export.exporters.attempt import Attempt, ExportTask
+from trtconv.proof.points import PATH, SamplePoint, has_highest
+from trtconv.proof.proving import prove
+from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.sampling import with_probes
+
+# Paths by size of which the reference keeps a sample.
+MOST_PATHS = 8
+# What further values on each path may take.
+SECONDS = 4.0
+
+
+def path_sizes(paths: SizePaths) -> tuple[Mapping[str, int], ...]:
+    """Sizes on each path through the module, where there are several."""
+    return paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]
+
+
+def compared_on_paths(
+    job: ExportTask, attempt: Attempt, paths: SizePaths, others: Sequence[Mapping[str, int]] = ()
+) -> tuple[ExportTask, Attempt]:
+    """The job with samples on each path through the module, and the attempt compared there and at `others`.
+
+    What comes after the export is compared on the paths too. Beside random values stand large ones, the highest ones
+    and NaN: what a module does at some sizes alone (`if x.shape[0] == 1: x = x.clamp(max=50)`) shows there at times
+    only. Of other sizes those are samples from then on at which the file differs.
+    """
+    chosen = path_sizes(paths)
+    started, samples = time.monotonic(), list[ReferenceSample]()
+    for kind in ("random", *_further_kinds(job)):
+        limit = None if kind == "random" else started + SECONDS
+        samples += _samples(job, kind, chosen, limit)
+    job, attempt = _compared(job, attempt, samples)
+    beside = _beside(job, [*chosen, *others, *paths.points[len(chosen) :]])
+    for kind in _further_kinds(job):
+        if not attempt.equal:
+            break
+        tried, after = _compared(job, attempt, _samples(job, kind, beside, time.monotonic() + SECONDS))
+        if not after.equal:
+            job, attempt = tried, after
+    return job, attempt
+
+
+def _samples(
+    job: ExportTask, kind: str, sizes: Iterable[Mapping[str, int]], limit: float | None
+) -> list[ReferenceSample]:
+    present = {(s.point.dims, s.point.values) for s in job.samples.items}
+    samples: dict[SamplePoint, ReferenceSample] = {}
+    for one in sizes:
+        point = SamplePoint(PATH, tuple({**dict(job.sizes), **one}.items()), kind, job.request.source.seed)
+        if limit is not None and time.monotonic() > limit:
+            break
+        if point in samples or (point.dims, kind) in present:
+            continue
+        # A module may refuse values that nobody feeds.
+        with suppress(TrtconvError) if kind != "random" else nullcontext():
+            inputs = job.make(point)
+            samples[point] = ReferenceSample(point, inputs, job.runner(inputs))
+    return list(samples.values())
+
+
+def _compared(
+    job: ExportTask, attempt: Attempt, samples: Sequence[ReferenceSample]
+) -> tuple[ExportTask, Attempt]:
+    """The job with these samples, and the attempt compared there."""
+    if not samples:
+        return job, attempt
+    job = replace(job, samples=with_probes(job.samples, job.runner, samples))
+    if attempt.verdict is None or attempt.runs is None:
+        return job, attempt
+    verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
+    comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
+    verdict = replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory)
+    return job, replace(attempt, verdict=verdict)
+
+
+def _beside(job: ExportTask, points: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
+    """The points; and those with a size of 1 where one has none, and with one size of 1 alone where one has several."""
+    base, space = dict(job.sizes), job.request.space
+    sizes: list[Mapping[str, int]] = [dict(p) for p in points]
+    for point in points:
+        empty = [n for n, v in point.items() if v == 0 and space[n].max > 0]
+        ones = [n for n, v in point.items() if v == 1 != base[n]]
+        sizes += [{**point, **dict.fromkeys(empty, 1)}] if empty else []
+        sizes += [{**base, n: 1} for n in (base if ones else ()) if space[n].min <= 1 != base[n]]
+    return sizes
+
+
+def _further_kinds(job: ExportTask) -> tuple[str, ...]:
+    """The values to feed beside random ones; inputs that a user's function makes are left as they are."""
+    specs = job.request.inputs
+    if job.request.source.sample is not None:
+        return ()
+    free = any(s.dtype.kind == "float" and s.value_range is None for s in specs)
+    return (*(("large", "nan") if free else ()), *(("full",) if any(map(has_highest, specs)) else ()))
