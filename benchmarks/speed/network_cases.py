@@ -57,9 +57,10 @@ def make(kind: str = "vit_s") -> nn.Module:
     torch.manual_seed(0)
     network: nn.Module = timm.create_model(NETWORKS[kind], pretrained=False).eval()
     parameters = dict(network.named_parameters())
+    scales = ("gamma", "gamma_1", "gamma_2", "layer_scale1.scale", "layer_scale2.scale")
     for name, drawn in drawn_weights(network).items():
         parameters[name].data.copy_(torch.from_numpy(drawn.values()))
     for name, parameter in parameters.items():
-        if name.endswith(("gamma", "gamma_1", "gamma_2")) or (name.endswith("weight") and not parameter.any()):
+        if name.endswith(scales) or (name.endswith("weight") and not parameter.any()):
             parameter.data.fill_(0.5)
     return network

@@ -36,6 +36,7 @@ extern Op const kAdaptivePool;
 extern Op const kAttention;
 extern Op const kDepthwiseConv;
 extern Op const kDepthwiseConvLayerNorm;
+extern Op const kGroupNorm;
 extern Op const kInstanceNorm;
 extern Op const kL2Norm;
 extern Op const kLayerNorm;

@@ -53,12 +53,12 @@ inline constexpr int kStage = 2 * kTile<T, D> * kPitch<T, D>;
 template <typename T, int D>
 inline constexpr int kResident = sizeof(T) * D > 128 ? 2 : sizeof(T) == 2 && D == 64 ? 3 : 4;
 
-// e^(value - base). Half precision is content with the GPU's own powers of two.
-template <typename T>
+// e^(value - base). Half precision and TF32 are content with the GPU's own powers of two.
+template <typename T, bool EXACT>
 __device__ __forceinline__ float exponential(float value, float base)
 {
 #if defined(__CUDA_ARCH__)
-    if constexpr (sizeof(T) == 2)
+    if constexpr (sizeof(T) == 2 || !EXACT)
     {
         constexpr float log2e = 1.4426950408889634F;
         float power = 0.0F;
@@ -226,7 +226,7 @@ __device__ __forceinline__ void hideBeyond(float (&scores)[TILE / 8][4], int32_t
 
 // Scores become exponentials beside the row's largest score so far; returns by what the sums before are multiplied. A row
 // without a score above -inf has no sum yet; at the end its result is 0 / 0, as ONNX's Softmax says.
-template <typename T, int TILE>
+template <typename T, bool EXACT, int TILE>
 __device__ __forceinline__ float exponentiate(float (&scores)[TILE / 8][4], int half, float& largest, float& sum)
 {
     float highest = largest;
@@ -237,7 +237,7 @@ __device__ __forceinline__ float exponentiate(float (&scores)[TILE / 8][4], int 
     }
     highest = largestOfRow(highest);
     float const base = highest == -infinity() ? 0.0F : highest;
-    float const factor = exponential<T>(largest, base);
+    float const factor = exponential<T, EXACT>(largest, base);
     sum *= factor;
 #pragma unroll
     for (int j = 0; j < TILE / 8; ++j)
@@ -245,7 +245,7 @@ __device__ __forceinline__ float exponentiate(float (&scores)[TILE / 8][4], int 
 #pragma unroll
         for (int i = 2 * half; i < 2 * half + 2; ++i)
         {
-            scores[j][i] = exponential<T>(scores[j][i], base);
+            scores[j][i] = exponential<T, EXACT>(scores[j][i], base);
             sum += scores[j][i];
         }
     }
@@ -253,7 +253,7 @@ __device__ __forceinline__ float exponentiate(float (&scores)[TILE / 8][4], int 
     return factor;
 }
 
-template <typename T, int D, bool VECTOR>
+template <typename T, int D, bool VECTOR, bool EXACT = true>
 __global__ void __launch_bounds__(32 * kWarps, kResident<T, D>) blocks(T const* __restrict__ query, T const* __restrict__ key,
     T const* __restrict__ value, T const* __restrict__ bias, T* __restrict__ y, Layout const p)
 {
@@ -321,15 +321,15 @@ __global__ void __launch_bounds__(32 * kWarps, kResident<T, D>) blocks(T const* 
 #pragma unroll
             for (int k = 0; k < D / depth; k += 2)
             {
-                Left<T> const a(left[k]);
-                Left<T> const next(left[k + 1]);
+                Left<T, EXACT> const a(left[k]);
+                Left<T, EXACT> const next(left[k + 1]);
 #pragma unroll
                 for (int j = 0; j < tile / 8; ++j)
                 {
                     uint32_t right[2][2];
                     loadRows(right, keys + j * 8 * pitch + k * depth, pitch);
-                    multiply<T>(scores[j], a, right[0]);
-                    multiply<T>(scores[j], next, right[1]);
+                    multiply<T, EXACT>(scores[j], a, right[0]);
+                    multiply<T, EXACT>(scores[j], next, right[1]);
                 }
             }
             int32_t const count = min(tile, p.keys - begin);
@@ -360,7 +360,7 @@ __global__ void __launch_bounds__(32 * kWarps, kResident<T, D>) blocks(T const* 
 #pragma unroll
             for (int half = 0; half < 2; ++half)
             {
-                float const factor = exponentiate<T, tile>(scores, half, largest[half], totals[half]);
+                float const factor = exponentiate<T, EXACT, tile>(scores, half, largest[half], totals[half]);
 #pragma unroll
                 for (int j = 0; j < D / 8; ++j)
                 {
@@ -371,14 +371,14 @@ __global__ void __launch_bounds__(32 * kWarps, kResident<T, D>) blocks(T const* 
 #pragma unroll
             for (int k = 0; k < tile / depth; ++k)
             {
-                Left<T> const weights = leftOf<T>(scores + k * depth / 8);
+                Left<T, EXACT> const weights = leftOf<T, EXACT>(scores + k * depth / 8);
 #pragma unroll
                 for (int j = 0; j < D / 8; j += 2)
                 {
                     uint32_t right[2][2];
                     loadColumns(right, values + k * depth * pitch + j * 8, pitch);
-                    multiply<T>(sums[j], weights, right[0]);
-                    multiply<T>(sums[j + 1], weights, right[1]);
+                    multiply<T, EXACT>(sums[j], weights, right[0]);
+                    multiply<T, EXACT>(sums[j + 1], weights, right[1]);
                 }
             }
         }

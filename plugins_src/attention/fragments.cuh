@@ -4,8 +4,8 @@
 //
 // Half precision goes 16 columns at a time, with sums in FP32. FP32 goes 8 at a time by three products of TF32 parts (high x
 // high, high x low, low x high), which leave out 2^-22 of a product (Ootomo and Yokota, "Recovering single precision accuracy
-// from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022). GPUs before Ampere, and the CPU in tests,
-// exchange the elements by shuffles.
+// from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022), or, where it need not be EXACT, by one of
+// operands rounded to TF32. GPUs before Ampere, and the CPU in tests, exchange the elements by shuffles.
 #pragma once
 
 #include "common/pack.cuh"
@@ -83,17 +83,22 @@ __device__ __forceinline__ void multiplyByShuffles(float (&sums)[4], uint32_t co
     }
 }
 
-// The nearest number of TF32, and what it leaves, if that is a number: an infinity leaves nothing. (cvt.rna.tf32 says the
-// same at an eighth of the speed.)
+// The nearest number of TF32 in the bits that tensor cores read. (cvt.rna.tf32 says the same at an eighth of the speed.)
+__device__ __forceinline__ uint32_t rounded(uint32_t bits)
+{
+    return bits + 0x1000U;
+}
+
+// That number, and what it leaves, if that is a number: an infinity leaves nothing.
 __device__ __forceinline__ void split(uint32_t bits, uint32_t& high, uint32_t& low)
 {
-    high = (bits + 0x1000U) & 0xFFFFE000U;
+    high = rounded(bits) & 0xFFFFE000U;
     float const rest = floatOf(bits) - floatOf(high);
     low = bitsOf(rest == rest ? rest : 0.0F);
 }
 
 // The left side of products, once for all of them.
-template <typename T>
+template <typename T, bool EXACT>
 struct Left
 {
     uint32_t bits[4];
@@ -103,12 +108,12 @@ struct Left
 #pragma unroll
         for (int i = 0; i < 4; ++i)
         {
-            bits[i] = elements[i];
+            bits[i] = kTensorCores && sizeof(T) == 4 ? rounded(elements[i]) : elements[i];
         }
     }
 };
 template <>
-struct Left<float>
+struct Left<float, true>
 {
     uint32_t bits[4];
     uint32_t low[4];
@@ -140,11 +145,16 @@ __device__ __forceinline__ void multiplyTf32(float (&sums)[4], uint32_t const (&
 #endif
 
 // sums += a b. Tensor cores cut off what they add, so that FP32 adds a few products at a time to sums that are rounded.
-template <typename T>
-__device__ __forceinline__ void multiply(float (&sums)[4], Left<T> const& a, uint32_t const (&b)[2])
+template <typename T, bool EXACT>
+__device__ __forceinline__ void multiply(float (&sums)[4], Left<T, EXACT> const& a, uint32_t const (&b)[2])
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    if constexpr (sizeof(T) == 4)
+    if constexpr (sizeof(T) == 4 && !EXACT)
+    {
+        uint32_t const right[2] = {rounded(b[0]), rounded(b[1])};
+        multiplyTf32(sums, a.bits, right);
+    }
+    else if constexpr (sizeof(T) == 4)
     {
         uint32_t high[2];
         uint32_t low[2];
@@ -241,8 +251,8 @@ __device__ __forceinline__ void loadColumns(uint32_t (&b)[2][2], T const* rows, 
 
 // The left side of a product of kDepth neighbouring columns out of results of 16 x 8. Of FP32 the columns 2t and 2t + 1 of a
 // result stand where a left side has t and t + 4.
-template <typename T>
-__device__ __forceinline__ Left<T> leftOf(float const (*results)[4])
+template <typename T, bool EXACT>
+__device__ __forceinline__ Left<T, EXACT> leftOf(float const (*results)[4])
 {
     uint32_t a[4];
     if constexpr (sizeof(T) == 4)
@@ -261,6 +271,6 @@ __device__ __forceinline__ Left<T> leftOf(float const (*results)[4])
             a[i] = packed<T>(from[0], from[1]);
         }
     }
-    return Left<T>(a);
+    return Left<T, EXACT>(a);
 }
 } // namespace trtconv::attention

@@ -54,7 +54,15 @@ cudaError_t launchTyped(Problem const& p, Tensors const& t, cudaStream_t stream)
             static_cast<T*>(t.y), layout);
         return cudaGetLastError();
     };
-    return movesVectors(p, t) ? run(blocks<T, D, true>) : run(blocks<T, D, false>);
+    bool const vectors = movesVectors(p, t);
+    if constexpr (sizeof(T) == 4)
+    {
+        if (p.tf32)
+        {
+            return vectors ? run(blocks<T, D, true, false>) : run(blocks<T, D, false, false>);
+        }
+    }
+    return vectors ? run(blocks<T, D, true>) : run(blocks<T, D, false>);
 }
 
 template <typename T>

@@ -23,6 +23,8 @@ struct Problem
     // Columns of a head.
     int32_t size{0};
     float scale{1};
+    // Operands in float32 may be rounded to TF32.
+    bool tf32{false};
     // Columns of the tensors, and the first one that is used. Tensors may be one and the same.
     int64_t widths[3]{};
     int64_t offsets[3]{};

@@ -67,6 +67,7 @@ cudaError_t enqueue(void const* attributes, TensorView const* in, TensorView con
     p.heads = a.heads;
     p.size = a.size;
     p.scale = a.scale;
+    p.tf32 = a.tf32 != 0;
     int64_t const offsets[] = {a.query_offset, a.key_offset, a.value_offset};
     for (int32_t i = 0; i < 3; ++i)
     {

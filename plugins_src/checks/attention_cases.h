@@ -53,7 +53,7 @@ inline std::vector<double> attentionReference(attention::Problem const& p, std::
 
 // `packed` rows hold query, key and value beside one another; `skip` elements lie before each tensor.
 inline void checkAttention(Tally& tally, ElementType type, int64_t batch, int64_t queries, int64_t keys, int32_t heads,
-    int32_t size, std::vector<int64_t> const& bias, bool packed, int64_t skip)
+    int32_t size, std::vector<int64_t> const& bias, bool packed, int64_t skip, bool tf32 = false)
 {
     int64_t const width = int64_t{heads} * size;
     attention::Problem p;
@@ -64,6 +64,7 @@ inline void checkAttention(Tally& tally, ElementType type, int64_t batch, int64_
     p.heads = heads;
     p.size = size;
     p.scale = 1.0F / std::sqrt(static_cast<float>(size));
+    p.tf32 = tf32;
     for (int i = 0; i < 3; ++i)
     {
         p.widths[i] = packed ? 3 * width : width;
@@ -80,8 +81,16 @@ inline void checkAttention(Tally& tally, ElementType type, int64_t batch, int64_
         "attention");
     auto const& k = packed ? query.values : key.values;
     auto const& v = packed ? query.values : value.values;
-    tally.add("attention " + text({batch, queries, keys, heads, size, bias[0], bias[1], bias[2], bias[3], packed, skip}), type,
-        y.error(attentionReference(p, query.values, k, v, summand.values)));
+    auto const name = "attention " + text({batch, queries, keys, heads, size, bias[0], bias[1], bias[2], bias[3], packed, skip});
+    double const error = y.error(attentionReference(p, query.values, k, v, summand.values));
+    if (tf32)
+    {
+        tally.addTf32(name, error);
+    }
+    else
+    {
+        tally.add(name, type, error);
+    }
 }
 
 inline void checkAttentionShapes(Tally& tally, ElementType type, bool quick)
@@ -96,6 +105,14 @@ inline void checkAttentionShapes(Tally& tally, ElementType type, bool quick)
             }
             checkAttention(tally, type, 4, queries, queries, 2, size, {2, 2, 1, queries}, true, 0);
             checkAttention(tally, type, 2, queries, queries, 2, size, {1, 2, queries, queries}, true, 1); // unaligned
+        }
+    }
+    if (type == ElementType::kFloat32)
+    {
+        for (int32_t const size : {5, 32, 64, 96})
+        {
+            checkAttention(tally, type, 4, 65, 65, 2, size, {2, 2, 65, 65}, true, 0, true);
+            checkAttention(tally, type, 2, 49, 129, 2, size, {1, 1, 1, 129}, false, 1, true);
         }
     }
     checkAttention(tally, type, 0, 4, 4, 2, 32, {1, 1, 1, 1}, true, 0);

@@ -1,8 +1,10 @@
-// What computes with rows of tokens: products, layer normalisation, and depthwise convolution of rows as an image.
+// What computes with rows of tokens: products, normalisation of rows and images, and depthwise convolution of rows as an
+// image.
 #pragma once
 
 #include "checks/tally.h"
 #include "depthwise_conv/kernel.h"
+#include "group_norm/kernel.h"
 #include "layer_norm/kernel.h"
 #include "linear/kernel.h"
 
@@ -45,7 +47,15 @@ inline void checkLinear(Tally& tally, ElementType type, linear::Problem p, int64
         }
     }
     double const error = y.error(expected);
-    tally.add("linear " + text({p.rows, p.depth, p.columns, static_cast<int64_t>(p.activation), p.added, skip}), type, error);
+    auto const name = "linear " + text({p.rows, p.depth, p.columns, static_cast<int64_t>(p.activation), p.added, skip});
+    if (p.tf32 && type == ElementType::kFloat32)
+    {
+        tally.addTf32(name, error);
+    }
+    else
+    {
+        tally.add(name, type, error);
+    }
     cudaFree(workspace);
 }
 
@@ -110,6 +120,56 @@ inline void checkConvolution(
     tally.add("depthwise_conv " + text({batch, height, width, channels, gelu, skip}), type, y.error(expected));
 }
 
+inline void checkGroupNorm(Tally& tally, ElementType type, int64_t batch, int64_t height, int64_t width, int64_t channels,
+    bool mixed, float offset, int64_t skip)
+{
+    int64_t const count = height * width * channels;
+    Input const x(type, batch * count, 1, offset, skip);
+    Input const scale(type, channels, 2, 1.0F, 0);
+    Input const shift(type, channels, 3, 0.0F, 0);
+    Output y(type, batch * count, skip);
+    group_norm::Problem const p{type, batch, height, width, channels, 1e-3F, mixed};
+    must(group_norm::launch(p, x.data, scale.data, shift.data, y.data, nullptr), "group_norm");
+    std::vector<double> expected;
+    for (int64_t n = 0; n < batch; ++n)
+    {
+        double const* const v = x.values.data() + n * count;
+        double mean = 0.0;
+        double variance = 0.0;
+        for (int64_t i = 0; i < count; ++i)
+        {
+            mean += v[i] / static_cast<double>(count);
+        }
+        for (int64_t i = 0; i < count; ++i)
+        {
+            variance += (v[i] - mean) * (v[i] - mean) / static_cast<double>(count);
+        }
+        double const inverse = 1.0 / std::sqrt(variance + 1e-3);
+        for (int64_t at = 0; at < count; ++at)
+        {
+            int64_t const c = at % channels;
+            int64_t const column = at / channels % width;
+            int64_t const row = at / channels / width;
+            double sum = 0.0;
+            double inside = 0.0;
+            for (int64_t k = 0; k < 9; ++k)
+            {
+                int64_t const i = row + k / 3 - 1;
+                int64_t const j = column + k % 3 - 1;
+                if (i >= 0 && i < height && j >= 0 && j < width)
+                {
+                    sum += v[(i * width + j) * channels + c] - v[at];
+                    inside += 1.0;
+                }
+            }
+            expected.push_back(mixed ? v[at] + sum / inside * inverse * scale.values[c]
+                                     : (v[at] - mean) * inverse * scale.values[c] + shift.values[c]);
+        }
+    }
+    tally.add("group_norm " + text({batch, height, width, channels, mixed, static_cast<int64_t>(offset), skip}), type,
+        y.error(expected));
+}
+
 inline void checkRows(Tally& tally, ElementType type, bool quick)
 {
     using linear::Activation;
@@ -126,6 +186,8 @@ inline void checkRows(Tally& tally, ElementType type, bool quick)
                 problem.added = added;
                 checkLinear(tally, type, problem, 0);
                 checkLinear(tally, type, problem, 1);
+                problem.tf32 = true;
+                checkLinear(tally, type, problem, 0);
             }
         }
     }
@@ -137,6 +199,20 @@ inline void checkRows(Tally& tally, ElementType type, bool quick)
         checkLayerNorm(tally, type, 5, channels, 0.0F, 1);
     }
     checkLayerNorm(tally, type, 0, 64, 0.0F, 0);
+    for (bool const mixed : {false, true})
+    {
+        // One image and several, of each number of packs to a thread, too large for registers, of odd sizes and of none.
+        checkGroupNorm(tally, type, 1, 56, 56, 64, mixed, offset, 0);
+        checkGroupNorm(tally, type, 5, 28, 28, 128, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, 8, 14, 14, 320, mixed, offset, 0);
+        checkGroupNorm(tally, type, 3, 7, 7, 512, mixed, 0.0F, 1);
+        checkGroupNorm(tally, type, 1, quick ? 40 : 160, 112, 64, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, 2, 9, 5, 7, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, 3, 1, 1, 8, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, 1, 2, 3, 16, mixed, offset, 0);
+        checkGroupNorm(tally, type, 0, 4, 4, 8, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, quick ? 20 : 300, 7, 7, 64, mixed, 0.0F, 0);
+    }
     for (bool const gelu : {false, true})
     {
         checkConvolution(tally, type, 2, 14, 14, 64, gelu, 0);

@@ -16,9 +16,21 @@ struct Tally
 
     void add(std::string const& name, ElementType type, double error)
     {
-        ++cases;
         worst[static_cast<int32_t>(type)] = std::fmax(worst[static_cast<int32_t>(type)], error);
-        if (!(error <= tolerance(type)))
+        judge(name, type, error, tolerance(type));
+    }
+
+    // Of float32 by products of TF32, which has the mantissa of float16.
+    void addTf32(std::string const& name, double error)
+    {
+        judge(name + "tf32", ElementType::kFloat32, error, tolerance(ElementType::kFloat16));
+    }
+
+private:
+    void judge(std::string const& name, ElementType type, double error, double most)
+    {
+        ++cases;
+        if (!(error <= most))
         {
             ++wrong;
             std::printf("WRONG %s %s: %.3g\n", nameOf(type), name.c_str(), error);

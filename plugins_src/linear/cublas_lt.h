@@ -23,6 +23,7 @@ using Status = int32_t;
 namespace lt
 {
 inline constexpr int32_t kCompute32F = 68; // products of 16 or 32 bits, sums in 32
+inline constexpr int32_t kCompute32FFastTf32 = 77;
 inline constexpr int32_t kTransposeA = 3;  // attributes of a product
 inline constexpr int32_t kEpilogue = 7;
 inline constexpr int32_t kBiasPointer = 8;
@@ -46,7 +47,8 @@ struct Heuristic
 };
 
 #if __has_include(<cublasLt.h>)
-static_assert(CUBLAS_COMPUTE_32F == kCompute32F && CUBLASLT_MATMUL_DESC_TRANSA == kTransposeA && CUBLAS_OP_T == 1
+static_assert(CUBLAS_COMPUTE_32F == kCompute32F && CUBLAS_COMPUTE_32F_FAST_TF32 == kCompute32FFastTf32
+    && CUBLASLT_MATMUL_DESC_TRANSA == kTransposeA && CUBLAS_OP_T == 1
     && CUBLASLT_MATMUL_DESC_EPILOGUE == kEpilogue
     && CUBLASLT_MATMUL_DESC_BIAS_POINTER == kBiasPointer && CUBLASLT_EPILOGUE_BIAS == kEpilogueBias
     && CUBLASLT_EPILOGUE_GELU_BIAS == kEpilogueGeluBias && CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES == kMaxWorkspaceBytes

@@ -23,6 +23,8 @@ struct Problem
     int64_t columns{0};
     Activation activation{Activation::kNone};
     bool added{false};
+    // Operands in float32 may be rounded to TF32.
+    bool tf32{false};
 };
 
 // What cuBLASLt's documentation recommends for Hopper.

@@ -57,6 +57,7 @@ cudaError_t enqueue(void const* attributes, TensorView const* in, TensorView con
     p.depth = in[1].dims[1];
     p.activation = static_cast<linear::Activation>(a.activation);
     p.added = a.added != 0;
+    p.tf32 = a.tf32 != 0;
     if (x.dims[x.rank - 1] != p.depth || in[2].dims[0] != p.columns
         || (p.added && in[3].volume(0, in[3].rank) != p.rows * p.columns))
     {

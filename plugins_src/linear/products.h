@@ -68,8 +68,8 @@ public:
 
 private:
     using Owner = std::unique_ptr<void, Status (*)(void*)>;
-    // What an algorithm depends on: device, type, sizes, epilogue and the alignment of each tensor.
-    using Key = std::array<int64_t, 12>;
+    // What an algorithm depends on: device, type, sizes, epilogue, the alignment of each tensor, and TF32.
+    using Key = std::array<int64_t, 13>;
 
     // cuBLASLt's matrices are column by column, so that a matrix here is the transpose of one there: y^T = weight x^T. It is
     // given the weight's transpose to turn, which is what most of its kernels are tuned for.
@@ -139,7 +139,8 @@ private:
         void* product = nullptr;
         int32_t const turned = 1;
         int32_t const epilogue = tangent ? lt::kEpilogueGeluBias : lt::kEpilogueBias;
-        if (mFunctions.createProduct(&product, lt::kCompute32F, CUDA_R_32F) != 0)
+        bool const rounded = p.tf32 && p.type == ElementType::kFloat32;
+        if (mFunctions.createProduct(&product, rounded ? lt::kCompute32FFastTf32 : lt::kCompute32F, CUDA_R_32F) != 0)
         {
             return;
         }
@@ -179,7 +180,7 @@ private:
         std::array<int64_t, 4> const alignments
             = {alignmentOf(t.weight), alignmentOf(t.x), alignmentOf(addendOf(p, t)), alignmentOf(t.y)};
         Key const key = {device, static_cast<int64_t>(p.type), p.rows, p.depth, p.columns, p.added, tangent, alignments[0],
-            alignments[1], alignments[2], alignments[3], alignmentOf(t.bias)};
+            alignments[1], alignments[2], alignments[3], alignmentOf(t.bias), p.tf32};
         cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
         bool const captures = cudaStreamIsCapturing(stream, &capture) != cudaSuccess || capture != cudaStreamCaptureStatusNone;
         auto const entry = mChoices.find(key);

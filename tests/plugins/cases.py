@@ -75,6 +75,10 @@ def layer_norm(shape: tuple[int, ...], offset: float = 0.0, **attributes: Any) -
     return Case("TrtconvLayerNorm", (shape, *((shape[-1],),) * 2), attributes, offset)
 
 
+def group_norm(shape: tuple[int, ...], offset: float = 0.0, **attributes: Any) -> Case:
+    return Case("TrtconvGroupNorm", (shape, *((shape[-1],),) * 2), attributes, offset)
+
+
 def linear(shape: tuple[int, ...], columns: int, **attributes: Any) -> Case:
     addend = (*shape[:-1], columns) if attributes.get("added") == "yes" else (columns,)
     return Case("TrtconvLinear", (shape, (columns, shape[-1]), (columns,), addend), attributes)
@@ -117,11 +121,17 @@ CASES: tuple[Case, ...] = (
     layer_norm((7, 33), 20.0, epsilon=1e-3),
     layer_norm((2, 3, 2, 64)),
     layer_norm((0, 4, 8)),
+    group_norm((2, 5, 7, 8)),
+    group_norm((1, 3, 4, 6), 20.0, epsilon=1e-3),
+    group_norm((2, 6, 5, 16), mixed="yes"),
+    group_norm((1, 1, 3, 3), 20.0, mixed="yes"),
+    group_norm((0, 4, 4, 8), mixed="yes"),
     linear((2, 5, 12), 8),
     linear((3, 7), 5, added="yes"),
     linear((1, 2, 3, 16), 24, activation="gelu"),
     linear((2, 9, 6), 10, activation="gelu_tanh", added="yes"),
     linear((0, 4, 8), 8, activation="gelu"),
+    linear((2, 5, 12), 8, tf32="yes"),
 )
 EMBEDDED: tuple[Case, ...] = tuple(c for c in CASES if find_plugin(c.op_type).embeddable)
 """Those of plugins whose kernels go into engines."""

@@ -1,4 +1,4 @@
-"""Engines with the plugins of rows of tokens, of moving batch and length, give what the NumPy reference gives."""
+"""Engines with the plugins of rows and of images, of moving batch and length, give what the NumPy reference gives."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ CASES = {
     "linear_gelu": ("TrtconvLinear", {"activation": 1}),
     "linear_gelu_tanh": ("TrtconvLinear", {"activation": 2}),
     "layer_norm": ("TrtconvLayerNorm", {"epsilon": 1e-6}),
+    "group_norm": ("TrtconvGroupNorm", {"epsilon": 1e-6}),
+    "group_norm_mixed": ("TrtconvGroupNorm", {"mixed": 1}),
     "convolution": ("TrtconvDepthwiseConv", {"channels": CHANNELS, "width": 8}),
     "convolution_gelu": ("TrtconvDepthwiseConv", {"channels": CHANNELS, "width": 8, "gelu": 1}),
 }
@@ -35,27 +37,33 @@ def arrays_of(op_type: str, dtype) -> dict[str, np.ndarray]:
     shapes = {
         "TrtconvLinear": {"weight": (CHANNELS, CHANNELS), "bias": (CHANNELS,)},
         "TrtconvLayerNorm": {"scale": (CHANNELS,), "shift": (CHANNELS,)},
+        "TrtconvGroupNorm": {"scale": (CHANNELS,), "shift": (CHANNELS,)},
         "TrtconvDepthwiseConv": {"weight": (3, 3, CHANNELS), "bias": (CHANNELS,)},
     }[op_type]
     return {n: (rng.standard_normal(s) / (len(s) * 3)).astype(dtype) for n, s in shapes.items()}
 
 
+def tail_of(op_type: str) -> tuple[int, ...]:
+    """The dims behind batch and length: of an image 6 columns of channels."""
+    return (6, CHANNELS) if op_type == "TrtconvGroupNorm" else (CHANNELS,)
+
+
 def model_of(path: Path, case: str, dtype) -> Path:
     op_type, attributes = CASES[case]
     weights, kind, name = arrays_of(op_type, dtype), KINDS[dtype], np.dtype(dtype).name
-    inputs = ["x", *weights]
+    inputs, tail = ["x", *weights], tail_of(op_type)
     if op_type == "TrtconvLinear":
         inputs.append("x" if attributes.get("added") else "bias")
     graph = helper.make_graph(
         [make_node(find_plugin(op_type), inputs, ["y"], case, **attributes)], "g",
-        [helper.make_tensor_value_info("x", kind, ["N", "L", CHANNELS])],
-        [helper.make_tensor_value_info("y", kind, [None] * 3)],
+        [helper.make_tensor_value_info("x", kind, ["N", "L", *tail])],
+        [helper.make_tensor_value_info("y", kind, [None] * (2 + len(tail)))],
         [numpy_helper.from_array(a, n) for n, a in weights.items()],
     )  # fmt: skip
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("trtconv", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     model.metadata_props.add(key="trtconv.space", value=SPACE)
-    model.metadata_props.add(key="trtconv.inputs", value=f"x:{name}[N,L,{CHANNELS}]")
+    model.metadata_props.add(key="trtconv.inputs", value=f"x:{name}[N,L,{','.join(map(str, tail))}]")
     onnx.save(model, str(path))
     return path
 
@@ -69,12 +77,14 @@ def expected_of(case: str, x: np.ndarray, dtype) -> np.ndarray:
     return plugin.reference([a.astype(np.float64) for a in inputs], plugin.checked_attributes(attributes))[0]
 
 
-def require_equal(session, case: str, dtype) -> None:
+def require_equal(session, case: str, dtype, tolerance: float = 0.0) -> None:
     for number, (batch, length) in enumerate(SHAPES):
-        x = np.random.default_rng(number).standard_normal((batch, length, CHANNELS)).astype(dtype)
+        shape = (batch, length, *tail_of(CASES[case][0]))
+        x = np.random.default_rng(number).standard_normal(shape).astype(dtype)
         expected, actual = expected_of(case, x, dtype), session(x=x)["y"].astype(np.float64)
         assert actual.shape == expected.shape
-        assert np.abs(actual - expected).max() <= TOLERANCE[dtype] * np.abs(expected).max(), (batch, length)
+        allowed = (tolerance or TOLERANCE[dtype]) * np.abs(expected).max()
+        assert np.abs(actual - expected).max() <= allowed, (batch, length)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=["fp32", "fp16"])
@@ -87,7 +97,20 @@ def test_equal_at_every_shape(tmp_path, engine_file, library, case, dtype):  # n
     session.close()
 
 
-@pytest.mark.parametrize("case", ["linear_residual", "linear_gelu", "layer_norm"])
+@pytest.mark.parametrize("allowed", [False, True])
+def test_tf32_is_the_builds_to_allow(tmp_path, engine_file, library, allowed):  # noqa: F811
+    """Products of TF32 are off by more than FP32 is, and by no more than the mantissa of 10 bits says."""
+    options = (("tf32", True),) if allowed else ()
+    engine = engine_file(model_of(tmp_path / "model.onnx", "linear", np.float32), plugins=(library,), options=options)
+    session = trtconv.load(engine, plugins=(library,))
+    require_equal(session, "linear", np.float32, TOLERANCE[np.float16] if allowed else 0.0)
+    if allowed:
+        with pytest.raises(AssertionError):
+            require_equal(session, "linear", np.float32)
+    session.close()
+
+
+@pytest.mark.parametrize("case", ["linear_residual", "linear_gelu", "layer_norm", "group_norm", "group_norm_mixed"])
 def test_in_a_cuda_graph(tmp_path, engine_file, run, library, case):  # noqa: F811
     engine = engine_file(model_of(tmp_path / "model.onnx", case, np.float16), plugins=(library,))
     session = run(engine, plugins=(library,))

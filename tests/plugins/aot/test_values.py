@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tests.plugins.aot.test_bindings import cuda_include
-from tests.plugins.cases import EMBEDDED, Array, Case, attention, depthwise, l2, layer_norm, norm, pad, pool
+from tests.plugins.cases import EMBEDDED, Array, Case, attention, depthwise, group_norm, l2, layer_norm, norm, pad, pool
 from trtconv.core.embedded import EmbeddedInput, EmbeddedKernel, KernelTarget
 from trtconv.core.sizes import Dim, Size, evaluate
 from trtconv.plugins.aot.registry import embedded_plugin
@@ -42,6 +42,7 @@ MORE: tuple[Case, ...] = (
     attention(2, (49, 49), 3, 32, (2, 3, 49, 49), packed=True), attention(1, (65, 130), 2, 64),
     attention(1, (3, 40), 1, 72), attention(1, (17, 64), 1, 128, (1, 1, 17, 64)),
     attention(1, (20, 33), 2, 24, (1, 2, 20, 33), packed=True), attention(2, (1, 1), 2, 40, (2, 1, 1, 1)),
+    group_norm((3, 9, 11, 40)), group_norm((2, 30, 31, 8), 8.0, mixed="yes"), group_norm((1, 13, 2, 5), mixed="yes"),
     layer_norm((3, 5, 320)), layer_norm((9, 768), 8.0), layer_norm((2, 3, 2056)), layer_norm((1, 5, 130)),
 )  # fmt: skip
 
@@ -74,7 +75,8 @@ def shared_dims(case: Case) -> int:
         return int(case.attributes.get("axis", 1))
     if case.op_type == "TrtconvLayerNorm":
         return len(case.shapes[0]) - 1
-    axes = {"TrtconvInstanceNorm": 1, "TrtconvDepthwiseConv": 2, "TrtconvDepthwiseConvLayerNorm": 3}
+    axes = {"TrtconvInstanceNorm": 1, "TrtconvDepthwiseConv": 2}
+    axes |= dict.fromkeys(("TrtconvDepthwiseConvLayerNorm", "TrtconvGroupNorm"), 3)
     return axes.get(case.op_type, -1)
 
 

@@ -143,6 +143,10 @@ ATTENTION = PluginDescription(
             PluginAttribute(o, "int", 0, f"the first column of {o.partition('_')[0]} that is used", 0, 2**30)
             for o in OFFSETS
         ),
+        PluginAttribute(
+            "tf32", "int", 0, "1 lets float32 operands be rounded to TF32; a build with the option tf32 sets it", 0, 1,
+            choices=(("no", 0), ("yes", 1)),
+        ),
     ),
     types=(("T", FLOAT_TYPES),),
     shape=output_shape,
@@ -151,7 +155,7 @@ ATTENTION = PluginDescription(
     notes=(
         "Scores, exponentials and sums are float32. Products of float16 and bfloat16 are those of the tensor cores; "
         "weights are rounded to the element type, as a Softmax of that type would. Products of float32 are three TF32 "
-        "products each, which leave out 2^-22 of a product.",
+        "products each, which leave out 2^-22 of a product, and one where TF32 is asked for and the library computes.",
         "A row without a score above -inf is NaN, as ONNX's Softmax says; without any key (Lk = 0) it is 0, as MatMul "
         "says.",
     ),

@@ -112,6 +112,10 @@ LINEAR = PluginDescription(
             "activation", "int", 0, "applied to the sum", 0, 2, choices=(("none", 0), ("gelu", 1), ("gelu_tanh", 2))
         ),
         PluginAttribute("added", "int", 0, "1 adds the addend", 0, 1, choices=(("no", 0), ("yes", 1))),
+        PluginAttribute(
+            "tf32", "int", 0, "1 lets float32 operands be rounded to TF32; a build with the option tf32 sets it", 0, 1,
+            choices=(("no", 0), ("yes", 1)),
+        ),
     ),
     types=(("T", FLOAT_TYPES),),
     shape=output_shape,
@@ -121,8 +125,9 @@ LINEAR = PluginDescription(
     notes=(
         "It needs libcublasLt.so.13, .12 or .11 on the loader's path where the engine is built and where it runs; "
         "without one TensorRT refuses the engine, and the log says why. It takes 32 MiB of workspace.",
-        "Sums are float32, without TF32. At the first call of a shape the algorithms that cuBLASLt's heuristic names "
-        "first are timed (while a CUDA graph is captured its first is taken): last digits may differ by process.",
+        "Sums are float32, without TF32 unless asked for. At the first call of a shape the algorithms that cuBLASLt's "
+        "heuristic names first are timed (while a CUDA graph is captured its first is taken): last digits may differ "
+        "by process.",
         "GELU by the error function is a kernel of its own behind the product, of the sum rounded to the element type; "
         "in 16 bits its error function is off by 1.5e-7.",
     ),

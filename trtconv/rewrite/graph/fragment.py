@@ -27,6 +27,8 @@ SHAPE_ARITHMETIC = frozenset({
 })  # fmt: skip
 MAX_CONTEXT = 256
 LARGE_WEIGHT = 1 << 22
+# By which two tensors of one size may differ as protobufs: their names and shapes.
+NAME_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,12 @@ def cut(graph: Graph, matched: Sequence[Node], replacement: Exported) -> Fragmen
     root = matched[-1]
     used = [bool(o) and (bool(graph.users.get(o)) or o in graph.outputs) for o in root.outputs]
     pairs = [(o, v) for o, v, is_used in zip(root.outputs, replacement.outputs, used, strict=False) if is_used]
-    before = _close(graph, [n.proto for n in sorted(matched, key=lambda n: n.order)], [])
+    # What was computed of a large weight can be compared with nothing but that weight.
+    largest = max((t.ByteSize() for t in replacement.constants), default=0)
+    limit = max(LARGE_WEIGHT, largest + NAME_BYTES)
+    before = _close(graph, [n.proto for n in sorted(matched, key=lambda n: n.order)], [], limit=limit)
     staying = [n.proto for n in _staying(matched, replacement)]
-    after = _close(graph, [*staying, *replacement.nodes], list(replacement.constants), free=[v for _, v in pairs])
+    after = _close(graph, [*staying, *replacement.nodes], list(replacement.constants), [v for _, v in pairs], limit)
     return _fragment((graph, graph), (before, after), pairs, replacement.opset)
 
 
@@ -108,9 +113,16 @@ def _after(output: str) -> str:
 
 
 def _close(
-    graph: Graph, nodes: list[onnx.NodeProto], constants: list[onnx.TensorProto], free: Iterable[str] = ()
+    graph: Graph,
+    nodes: list[onnx.NodeProto],
+    constants: list[onnx.TensorProto],
+    free: Iterable[str] = (),
+    limit: int = LARGE_WEIGHT,
 ) -> _Cut:
-    """Add to `nodes` what their values need: constants, and the shape arithmetic above them."""
+    """Add to `nodes` what their values need: constants, and the shape arithmetic above them.
+
+    Constants of more bytes than `limit`, or on disk, become inputs.
+    """
     computed = {o for n in nodes for o in n.output} | {t.name for t in constants}
     inputs: dict[str, FragmentInput] = {}
     held = {t.name: t for t in constants}
@@ -121,7 +133,7 @@ def _close(
         if not name or name in computed or name in inputs or name in held:
             continue
         tensor = graph.constant_tensor(name)
-        if tensor is not None and _is_weight(tensor):
+        if tensor is not None and _is_weight(tensor, limit):
             inputs[name] = FragmentInput(name, ValueType(tensor.data_type, tuple(tensor.dims)), weight=True)
         elif tensor is not None:
             held[name] = onnx.TensorProto()
@@ -138,8 +150,8 @@ def _close(
     return _Cut([*context, *nodes], list(held.values()), inputs)
 
 
-def _is_weight(tensor: onnx.TensorProto) -> bool:
-    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.ByteSize() > LARGE_WEIGHT)
+def _is_weight(tensor: onnx.TensorProto, limit: int) -> bool:
+    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.ByteSize() > limit)
 
 
 def _captures(graph: Graph, proto: onnx.NodeProto) -> list[str]:

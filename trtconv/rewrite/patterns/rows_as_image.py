@@ -1,4 +1,4 @@
-"""Rows of tokens that are laid out as an image, convolved channel by channel, and laid out as rows again."""
+"""Rows of tokens that are laid out as an image, convolved, and laid out as rows again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from trtconv.rewrite.graph.index import Graph, Node
 
 SWAPPED = [0, 2, 1]
+CHANNELS_LAST, CHANNELS_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+UNARY = frozenset({"Erf", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
+"""What computes element by element, in any layout."""
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,12 @@ def depthwise_on_rows(graph: Graph, result: str) -> RowsAsImage | None:
     if not whole or not plain or not channels * height * width or conv.attr("group", 1) != channels:
         return None
     return RowsAsImage(conv, (swap, image, conv, flat, out), swap.inputs[0], channels, height, width)
+
+
+def is_pixel_product(graph: Graph, node: Node) -> bool:
+    """Whether a node is a convolution of single pixels of an image, by a constant weight that is not in groups."""
+    if node.key != "Conv" or node.attr("group", 1) != 1 or not graph.is_constant(node.inputs[1]):
+        return False
+    weight = graph.dims(node.inputs[1])
+    plain = not any(node.attr("pads", [0])) and set(node.attr("strides", [1])) == {1}
+    return weight is not None and list(weight[2:]) == [1, 1] and plain

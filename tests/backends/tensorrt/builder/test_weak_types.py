@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from trtconv.backends.tensorrt.builder.weak_types import build_pinned, pin_types, write_plugin_types
+from trtconv.backends.tensorrt.builder.weak_types import allow_tf32, build_pinned, pin_types, write_plugin_types
 from trtconv.backends.tensorrt.messages import Messages
 
 Flags = Enum("Flags", "OBEY_PRECISION_CONSTRAINTS PREFER_PRECISION_CONSTRAINTS")
@@ -174,3 +174,15 @@ def test_plugins_are_told_the_types_of_their_tensors():
     write_plugin_types(model)
     types = [[list(a.ints) for a in n.attribute if a.name == "element_types"] for n in model.graph.node]
     assert types == [[[1, 1, -1]], [], [[0, 1, 0]], []]
+
+
+def test_products_of_plugins_may_be_tf32_where_the_build_says_so():
+    nodes = [
+        helper.make_node("TrtconvLinear", ["x"], ["y"], domain="trtconv", tf32=0),
+        helper.make_node("TrtconvAttention", ["y"], ["z"], domain="trtconv"),
+        helper.make_node("TrtconvLayerNorm", ["z"], ["n"], domain="trtconv"),
+        helper.make_node("TrtconvLinear", ["n"], ["u"], domain="other"),
+    ]
+    model = helper.make_model(helper.make_graph(nodes, "g", [], []))
+    allow_tf32(model)
+    assert [[a.i for a in n.attribute if a.name == "tf32"] for n in model.graph.node] == [[1], [1], [], []]

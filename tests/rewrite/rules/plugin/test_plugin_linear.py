@@ -1,9 +1,11 @@
 # ruff: noqa: E501 - the text of a model stands on one line
 """Products with bias, residual and GELU as plugin nodes."""
 
+import numpy as np
 import pytest
+from onnx import numpy_helper
 
-from tests.rewrite.harness import Case, check_case, check_near_miss
+from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of
 from tests.rewrite.rules.faster.test_patch_products import constants
 from trtconv.rewrite.rules.plugin.plugin_linear import RULE
 
@@ -55,3 +57,16 @@ def test_tensorrt_rtx_has_no_plugins():
     from trtconv.core.targets import parse_target
 
     assert not RULE.needed(parse_target("tensorrt-rtx"))
+
+
+def test_what_is_computed_of_a_large_weight_is_proved_with_that_weight():
+    """Of other constants of over 4 MiB a proof puts random ones in both graphs, of which this rule knows nothing."""
+
+    def with_weight(model):
+        weight = np.random.default_rng(0).standard_normal((1100, 1000)).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+
+    model = model_of(Case("large", "y = MatMul(x, w)", "float[N,1100] x", "float[N,1000] y", edit=with_weight, opset=20))
+    record = apply(model, (RULE,), "tensorrt==8.6")
+    assert not record.rejected
+    assert [n.op_type for n in model.graph.node] == ["TrtconvLinear"]

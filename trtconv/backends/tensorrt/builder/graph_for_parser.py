@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from trtconv.backends.protocol import Capabilities, EngineSettings, NodeProblem
 from trtconv.backends.tensorrt.builder.problems import unsupported_error
-from trtconv.backends.tensorrt.builder.weak_types import PLUGIN_DOMAIN, write_plugin_types
+from trtconv.backends.tensorrt.builder.weak_types import PLUGIN_DOMAIN, allow_tf32, write_plugin_types
+from trtconv.backends.tensorrt.library import as_bool
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import load_model, signature
-from trtconv.core.precision import HALF_NAMES
+from trtconv.core.precision import HALF_NAMES, TF32
 
 if TYPE_CHECKING:
     import onnx
@@ -31,6 +32,8 @@ def prepare(settings: EngineSettings, capabilities: Capabilities) -> onnx.ModelP
     refuse(model, settings.model, capabilities)
     if capabilities.generation == 8 and settings.precision in HALF_NAMES:
         write_plugin_types(model)
+    if as_bool(TF32.name, settings.options.get(TF32.name, False)):
+        allow_tf32(model)
     _without_plugin_bodies(model)
     inputs = {v.name: v for v in model.graph.input}
     for name, axis, size in settings.pinned:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.tensorrt.messages import Messages
 from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.precision import TF32
 
 if TYPE_CHECKING:
     import onnx
@@ -25,6 +26,8 @@ UNTYPED = (
 PLUGIN_DOMAIN = "trtconv"
 PLUGIN_TYPES = "element_types"
 """The field in which the adapters of plugins_src take the type of each tensor, and their numbers of the types."""
+TF32_PLUGINS = ("TrtconvAttention", "TrtconvLinear")
+"""Plugins with an attribute `tf32`."""
 _FLOAT32, _FLOAT16, _OPEN = 0, 1, -1
 _LARGE = 4096
 
@@ -72,6 +75,17 @@ def write_plugin_types(model: onnx.ModelProto) -> None:
         types = [_OPEN if half is None else _FLOAT16 if half else _FLOAT32 for half in is_half]
         if any(t != _OPEN for t in types):
             node.attribute.append(onnx.helper.make_attribute(PLUGIN_TYPES, types))
+
+
+def allow_tf32(model: onnx.ModelProto) -> None:
+    """Tell nodes of plugins whose products can be TF32 that they may be, as the builder's flag tells TensorRT's own."""
+    import onnx
+
+    for node in walk_nodes(model.graph.node):
+        if node.domain == PLUGIN_DOMAIN and node.op_type in TF32_PLUGINS:
+            for attribute in [a for a in node.attribute if a.name == TF32.name]:
+                node.attribute.remove(attribute)
+            node.attribute.append(onnx.helper.make_attribute(TF32.name, 1))
 
 
 def _pin_comparison(trt: Any, layer: Any, half: bool) -> None:

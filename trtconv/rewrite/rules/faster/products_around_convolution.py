@@ -17,10 +17,9 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensor
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.rows_as_image import SWAPPED, depthwise_on_rows
+from trtconv.rewrite.patterns.rows_as_image import SWAPPED, UNARY, depthwise_on_rows
 
 LARGEST_WEIGHTS = 1 << 24
-UNARY = frozenset({"Erf", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Sigmoid", "Tanh"})
 BINARY = frozenset({"Add", "Div", "Mul", "Sub"})
 
 

@@ -164,5 +164,5 @@ RULE = Rule(
     after="TrtconvLinear(x, w^T, b, residual, activation=gelu, added=yes)",
     judged_as_float32=True,
     plugin=OP_TYPE,
-    after_rules=("plugin-attention",),
+    after_rules=("plugin-attention", "plugin-group-norm"),
 )
