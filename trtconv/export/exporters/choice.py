@@ -119,8 +119,8 @@ def choose(job: ExportTask) -> ChosenExport:
         waiting = sorted([*apart, *waiting], key=lambda w: len(w.cuts) or MOST_CUTS + 1)
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            kept = kept_ways(job, result, path_sizes(paths), moves, recordings) if paths is not None else ()
-            doubts = (*(k.note for k in kept), *_doubts(job, result, paths))
+            left_out = kept_ways(job, result, path_sizes(paths), moves, recordings) if paths is not None else ()
+            doubts = (*(k.note for k in left_out), *_doubts(job, result, paths))
             ties = told_ties(result.candidate.model, job.samples.items)
             notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *doubts)
             chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
@@ -128,8 +128,8 @@ def choose(job: ExportTask) -> ChosenExport:
                 return chosen
             # Another way may hold the formula, or both ways of a decision.
             doubtful.append((len(doubts), chosen))
-            waiting = _holding_both(kept, way, waiting)
-            decides = decides or bool(kept)
+            waiting = _holding_both(left_out, way, waiting)
+            decides = decides or bool(left_out)
         if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
             waiting = [replace(w, as_in_a_run=True) for w in (way, *waiting)]
         if not waiting and any(a.asks for a in attempts) and not way.as_exported:
@@ -171,9 +171,9 @@ def _seconds_for(result: Attempt) -> float:
     return SECONDS + (result.candidate.seconds if result.candidate is not None else 0.0)
 
 
-def _holding_both(kept: Sequence[KeptWay], way: Way, waiting: list[Way]) -> list[Way]:
+def _holding_both(left_out: Sequence[KeptWay], way: Way, waiting: list[Way]) -> list[Way]:
     """The ways to try after a file that keeps something of the sizes at which it was made."""
-    at_one = dict.fromkeys(n for k in kept for n in k.at_one)
+    at_one = dict.fromkeys(n for k in left_out for n in k.at_one)
     cuts = (*way.cuts, *(c for name in at_one if (c := Cut(name, 1)) not in way.cuts))
     apart = [Way("dynamo", export_dynamo, symbolic=True, splits=True, cuts=cuts)] if cuts != way.cuts else []
     apart = apart if len(cuts) <= MOST_CUTS else []

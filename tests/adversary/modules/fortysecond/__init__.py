@@ -1,1 +1,1 @@
-"""The forty-second round: memory that is shared by size, mechanics of torch, kinds of numbers, sounds, scenes, models."""
+"""The forty-second round: memory shared by size, mechanics of torch, kinds of numbers, sounds, scenes, models."""

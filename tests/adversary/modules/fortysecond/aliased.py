@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: C417, E501 - attacks are written as users write them
 """Memory that is shared: reshapes that copy or not by a size, names of one tensor, writes through views that values decide, layouts."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.inputs import FINITE, halves, normal
+from tests.adversary.inputs import halves, normal
 from tests.adversary.values import values_at
 
 ROWS = "N=1:2:3 T=1:9:20"

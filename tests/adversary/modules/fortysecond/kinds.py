@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, E741, RUF059 - attacks are written as users write them
 """Kinds of numbers: halves beside tensors without axes, promotion in choices, ties and places of extremes, NaN, integers of all widths, complex."""
 
 from __future__ import annotations

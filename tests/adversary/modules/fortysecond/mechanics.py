@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, E731, PT018, RUF005 - attacks are written as users write them
 """torch's own mechanics within networks: functional calls, vmap, gradients, checkpoints, parametrizations, hooks, compiled parts, subclasses of containers."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.nn.utils import parametrize
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.inputs import FINITE, halves, normal
+from tests.adversary.inputs import FINITE, halves
 from tests.adversary.values import values_at
 
 ROWS = "N=1:2:3 T=1:9:20"

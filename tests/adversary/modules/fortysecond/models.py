@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Models: schedulers of diffusion, codebooks, mixtures, hypernetworks, memories, steps of equations, fixed points, recommenders; and ordinary modules that a file can hold."""
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.adversary.attack import attack, forward
-from tests.adversary.inputs import FINITE, halves, normal
+from tests.adversary.attack import attack
+from tests.adversary.inputs import FINITE, halves
 from tests.adversary.values import values_at
 
 ROWS = "N=1:2:3 T=1:9:20"

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, F841, RUF059 - attacks are written as users write them
 """Scenes: heads of detectors, cameras, clouds of points, trackers, graphs, fields, augmentations with fixed draws, registration, panoramas, metrics within forward."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.inputs import FINITE, halves, normal
+from tests.adversary.inputs import FINITE
 from tests.adversary.values import values_at
 
 FEW = ("normal", "halves", "zeros", "tenths", "ones")

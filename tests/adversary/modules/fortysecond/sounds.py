@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, F841, RUF059 - attacks are written as users write them
 """Sounds and series: streams with caches, framing, resamplers, filters, detectors of voice, trackers of pitch, forecasts, tokens, normalisers with lengths."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.inputs import FINITE, halves, normal
+from tests.adversary.inputs import FINITE
 from tests.adversary.values import values_at
 
 ROWS = "N=1:2:3 T=1:9:20"

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, B023 - attacks are written as users write them
 """Variants of what was wrong in the forty-second round: ways at a size of one, sizes that Python looks up, copies that are views at some sizes, halves in place, a soft margin."""
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.values import values_at
 
 ROWS = "N=1:2:3 T=1:9:20"
 FEW = ("normal", "halves", "zeros", "tenths", "ones")

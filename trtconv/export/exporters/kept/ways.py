@@ -40,14 +40,14 @@ def kept_ways(
     if candidate is None or (way.splits and not way.cuts):
         return ()
     recorded = candidate.exporter == "torchscript"
-    kept = [*_written_views(job)]
+    left_out = [*_written_views(job)]
     if recorded:
-        kept += _one_way(job, attempt, candidate.sizes, points, recordings)
-        kept += [] if kept else _moved(job, attempt, moves)
+        left_out += _one_way(job, attempt, candidate.sizes, points, recordings)
+        left_out += [] if left_out else _moved(job, attempt, moves)
     else:
-        kept += _at_one(job, points, recordings)
+        left_out += _at_one(job, points, recordings)
     cut = {c.dim for c in way.cuts}
-    return tuple(k for k in kept if not cut or not set(k.at_one) <= cut)
+    return tuple(k for k in left_out if not cut or not set(k.at_one) <= cut)
 
 
 def _one_way(
