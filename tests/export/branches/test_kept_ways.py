@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import AccuracyError
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.source import load_module
 
@@ -76,3 +78,59 @@ def test_a_number_of_the_size_is_padded_with(write_module, export, tmp_path):
     path = write_module(f"{HEAD}        return F.pad(x, (1, 2), value=float(x.shape[1] + 1))\n")
     export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=3:6:9", exporter="torchscript")
     np.testing.assert_array_equal(*_run(tmp_path, path, np.ones((1, 5), np.float32)))
+
+
+AT_ONE = {
+    "an example": "if x.shape[0] == 1:\n            x = x.clamp(max=2.5)\n        return x * 2",
+    "a step": "return x.clamp(max=20.0 if x.shape[1] > 1 else 5000.0)",
+    "a number": "return x.clamp(max=30.0 * (1 + (x.shape[1] == 1)))",
+    "a step or an example": "x = F.hardtanh(x, -3.0, 3.0) if x.shape[0] == 1 or x.shape[1] == 1 else x; return x * 2",
+    "what is no number": "if len(x) == 1:\n            x = x.nan_to_num(0.0)\n        return x * 2",
+    "a view of a turned tensor": "y = x + 1; z = y.T.reshape(-1); z[z > 60000.0] = 0; return y",
+    "a view of a part": "y = x + 1; z = y[:, ::2].contiguous(); z.clamp_(max=60000.0); return y",
+}
+BY_SIZE = {
+    "a dictionary": ("{16: 2.5}.get(x.shape[1], 3.5)", 16),
+    "a list": ("([20.0] * 16 + [50.0] * 5)[x.shape[1]]", 16),
+    "a bisection": ("(20.0, 30.0, 50.0)[bisect.bisect([8, 15], x.shape[1])]", 16),
+    "a sorted list": ("10.0 * sorted([x.shape[1], 8])[0]", 2),
+    "a count": ("10.0 * len(range(0, x.shape[1], 8))", 3),
+    "a shape": ("2.5 if x.shape == (1, 16) else 3.5", 16),
+}
+LOOKED_UP = {
+    "a set": "if x.shape[1] in {3, 16}:\n            x = x.clamp(max=2.5)\n        return x * 2",
+    "a text": "return x.clamp(max={'len16': 2.5}.get(f'len{x.shape[1]}', 3.5))",
+    "nothing": "if x.shape[0] < 2:\n            x = x.clamp(max=2.5)\n        return x * 2",
+}
+
+
+@pytest.mark.parametrize("name", AT_ONE)
+def test_what_a_size_of_one_does_is_in_the_file(write_module, export, tmp_path, name):
+    path = write_module(f"{HEAD}        {AT_ONE[name]}\n")
+    export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
+    for shape in ((1, 1), (1, 3), (2, 1), (3, 4)):
+        for value in (3.0, 7e4, np.nan):
+            np.testing.assert_array_equal(*_run(tmp_path, path, np.full(shape, value, np.float32)))
+
+
+@pytest.mark.parametrize("name", BY_SIZE)
+def test_what_python_looks_up_by_a_size_is_in_the_file(write_module, export, tmp_path, name):
+    number, size = BY_SIZE[name]
+    path = write_module(f"import bisect\n\n\n{HEAD}        return x.clamp(max={number})\n")
+    export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=1:9:20")
+    for length in (1, 9, size, 20):
+        np.testing.assert_array_equal(*_run(tmp_path, path, np.full((1, length), 99.0, np.float32)))
+
+
+@pytest.mark.parametrize("name", LOOKED_UP)
+def test_what_no_file_holds_is_refused(write_module, export, name):
+    path = write_module(f"{HEAD}        {LOOKED_UP[name]}\n")
+    with pytest.raises(AccuracyError):
+        export(f"{path}:Net", ["x:float32[N,T]"], "N=0:2:3 T=1:9:20")
+
+
+def test_ways_that_compute_alike_need_no_if(write_module, export):
+    path = write_module(f"{HEAD}        if x.shape[0] == 1:\n            print('one')\n        return x * 2\n")
+    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
+    assert not [n for n in onnx.load(result.model).graph.node if n.op_type == "If"]
+    assert not [n for n in result.notes if "decides by the size" in n]

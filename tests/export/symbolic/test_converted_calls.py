@@ -49,7 +49,7 @@ def test_torch_export_writes_it(case, write_module, export):
     assert export("net.py:Net", ["x:float32[N,T,6]"], "N=1:2:4 T=3:9:20").exporter == "dynamo"
 
 
-@pytest.mark.parametrize("case", RECORDED)
+@pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.slow] * (c == "quantiles")) for c in RECORDED])
 def test_a_recording_writes_it(case, write_module, export):
     write_module(NET + body(RECORDED[case]))
     assert export("net.py:Net", ["x:float32[N,T,6]"], "N=1:2:4 T=3:9:20", exporter="torchscript")

@@ -19,7 +19,7 @@ from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
 from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_differences, spread_infinities
-from trtconv.export.exporters.kept.paths import compared_on_paths, path_sizes
+from trtconv.export.exporters.kept.paths import compared_at_large_values, compared_on_paths, path_sizes
 from trtconv.export.exporters.kept.recordings import SECONDS, Move, Recordings
 from trtconv.export.exporters.kept.ways import KeptWay, kept_ways
 from trtconv.export.exporters.own_noise import allow_for_rounding
@@ -52,6 +52,8 @@ WAYS = (
 
 # Dims whose size of 1 is exported apart.
 MOST_CUTS = 3
+# Sizes to which formulas are fitted beside those that are always recorded.
+MOST_FITTED = 24
 # What torch.export says when Python's own functions on numbers got a size.
 SIZE_LOST = (
     "Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function", "aten_bitwise",
@@ -82,7 +84,7 @@ def choose(job: ExportTask) -> ChosenExport:
     moves: list[Move] = []
     doubtful: list[tuple[int, ChosenExport]] = []
     decides = False
-    recordings = Recordings(job)
+    by_manner = {symbolic: Recordings(job, symbolic) for symbolic in (False, True)}
     while waiting:
         way = waiting.pop(0)
         if not worth_trying(way, attempts):
@@ -99,17 +101,21 @@ def choose(job: ExportTask) -> ChosenExport:
                 _dims_to_scan(way, paths, result, job),
             )
         if result.equal and paths is not None:
-            is_plain = way.exporter == "torchscript" and not (way.generalises or way.scripts)
-            moves = recordings.moves(paths.points, _seconds_for(result)) if is_plain else []
-            at = tuple(tuple(m.sizes.items()) for m in moves if m.where)
-            waiting = [replace(w, sizes=at) if w.generalises and at else w for w in waiting]
-            job, result = compared_on_paths(job, result, paths, [m.sizes for m in moves])
+            job, result = compared_on_paths(job, result, paths)
         if result.equal and paths is not None:
             job, result = probed(job, result, path_sizes(paths))
+            job, result = allow_for_rounding(job, result)
+        if result.equal and paths is not None:
+            is_plain = way.exporter == "torchscript" and not (way.generalises or way.scripts)
+            moves = by_manner[way.symbolic].moves(paths.points, _seconds_for(result)) if is_plain else []
+            at = tuple(tuple(m.sizes.items()) for m in moves if m.where)[:MOST_FITTED]
+            waiting = [replace(w, sizes=at) if w.generalises and at else w for w in waiting]
+            job, result = compared_at_large_values(job, result, paths, [m.sizes for m in moves])
             job, result = allow_for_rounding(job, result)
         if result.equal:
             job, result = check_value_branches(job, result, allow_for_rounding)
         far = (*spread_infinities(job, result), *far_differences(job, result)) if result.equal else ()
+        waiting = [*_with_size_of_failure(way, result), *waiting]
         # Its session holds the weights once more.
         result = replace(result, runs=None)
         attempts.append(result)
@@ -119,6 +125,7 @@ def choose(job: ExportTask) -> ChosenExport:
         waiting = sorted([*apart, *waiting], key=lambda w: len(w.cuts) or MOST_CUTS + 1)
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
+            recordings = by_manner[way.symbolic and way.exporter == "torchscript"]
             left_out = kept_ways(job, result, path_sizes(paths), moves, recordings) if paths is not None else ()
             doubts = (*(k.note for k in left_out), *_doubts(job, result, paths))
             ties = told_ties(result.candidate.model, job.samples.items)
@@ -164,6 +171,14 @@ def _doubts(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[
     if paths is not None and paths.choices and not result.way.symbolic:
         notes += (choices_in_words(paths.choices, candidate.sizes, base),)
     return (*notes, FLOATS_OF_SIZES) if meets_floats_of_sizes(load_model(candidate.model).graph) else notes
+
+
+def _with_size_of_failure(way: Way, result: Attempt) -> list[Way]:
+    """A formula that was fitted to some sizes and fails at another is fitted to that one, too."""
+    failed_point = result.verdict.at if result.verdict is not None and not result.equal else None
+    if not way.generalises or failed_point is None or failed_point.dims in way.sizes or len(way.sizes) >= MOST_FITTED:
+        return []
+    return [replace(way, sizes=(*way.sizes, failed_point.dims))]
 
 
 def _seconds_for(result: Attempt) -> float:

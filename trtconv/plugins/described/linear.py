@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.precision import TF32
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
@@ -113,7 +114,8 @@ LINEAR = PluginDescription(
         ),
         PluginAttribute("added", "int", 0, "1 adds the addend", 0, 1, choices=(("no", 0), ("yes", 1))),
         PluginAttribute(
-            "tf32", "int", 0, "1 lets float32 operands be rounded to TF32; a build with the option tf32 sets it", 0, 1,
+            TF32.name, "int", 0, "1 lets float32 operands be rounded to TF32; a build with the option tf32 sets it", 0,
+            1,
             choices=(("no", 0), ("yes", 1)),
         ),
     ),

@@ -106,7 +106,9 @@ def operators(path):
     return {n.op_type for n in walk_nodes(onnx.load(path).graph.node)}
 
 
-@pytest.mark.parametrize("name", ["Cell", "Average", "LongShort", "Every", "Written", "Inner"])
+@pytest.mark.parametrize(
+    "name", ["Cell", "Average", "LongShort", "Every", "Written", pytest.param("Inner", marks=pytest.mark.slow)]
+)
 def test_a_loop_over_steps_is_exported_for_all_their_numbers(name, write_module, export):
     write_module(RECURRENT)
     result = export(f"net.py:{name}", STEPS, SPACE, exporter="auto" if name == "Cell" else "torchscript")

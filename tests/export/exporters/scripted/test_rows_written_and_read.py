@@ -57,7 +57,13 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+SLOW = ("element by element", "there and back")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [pytest.param(body, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, body in BODIES.items()],
+)
 def test_equal_at_every_length(write_module, export, load, body):
     path = write_module(HEAD + body)
     result = export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=2:9:24")

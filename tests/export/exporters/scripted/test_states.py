@@ -127,6 +127,9 @@ FRAMES = (["x:float32[N,T,2,H,5]"], "N=1:1:2 T=1:2:4 H=3:4:5", (2, 4, 5))
 CASES = {**dict.fromkeys(("Absent", "Pairs", "Named", "Stepped", "Window", "Viterbi"), STEPS), "ConvLstm": FRAMES}
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = ("Absent", "Named", "Stepped")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CASES])
 def test_it_converts_at_every_length(write_module, export, name):
     require_equal(export, write_module(NETS), name, CASES[name], lengths=(1, 2, 4), atol=2e-6)

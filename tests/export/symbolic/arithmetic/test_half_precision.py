@@ -29,6 +29,42 @@ def test_what_is_traced_gives_what_torch_gives(name: str, dtype: torch.dtype) ->
     assert result.isfinite().all()
 
 
+FUSED = {
+    "addcmul": lambda h, g: torch.addcmul(h, g, g),
+    "addcmul in place": lambda h, g: h.clone().addcmul_(g, g, value=0.25),
+    "addcdiv": lambda h, g: torch.addcdiv(h, h, g),
+    "lerp in place": lambda h, g: h.clone().lerp_(g, 0.3),
+    "lerp by a tensor": lambda h, g: torch.lerp(h, g, g.abs()),
+    "a sum": lambda h, g: h.clone().add_(g, alpha=0.3),
+    "rsqrt": lambda h, g: torch.rsqrt(h.abs()),
+    "softsign": lambda h, g: F.softsign(h),
+    "tanhshrink": lambda h, g: F.tanhshrink(h),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", FUSED)
+def test_fused_functions_are_rounded_once(name: str, dtype: torch.dtype) -> None:
+    # As many elements as torch's vector kernels take: the rest is computed otherwise.
+    h, g = (torch.randn(2, 4096, generator=torch.Generator().manual_seed(0)) * 3).to(dtype)
+    expected = FUSED[name](h, g)
+    program = torch.export.export(_Calling(FUSED[name]), (h, g)).run_decompositions()
+    # torch's `lerp` fuses a multiplication with a sum.
+    assert (program.module()(h, g) != expected).float().mean() < 0.004
+
+
+class _Calling(torch.nn.Module):
+    """Calls a function as it is traced."""
+
+    def __init__(self, function) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, h, g):
+        with symbolic_functions():
+            return self.function(h, g)
+
+
 def test_writing_into_the_input_stays_a_write() -> None:
     h = torch.randn(2, 5).half()
     with symbolic_functions():

@@ -4,7 +4,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from trtconv.export.symbolic.arithmetic.losses import binary_cross_entropy_with_logits, cross_entropy
+from trtconv.export.symbolic.arithmetic.losses import (
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    soft_margin_loss,
+)
 
 LOGITS = torch.randn(5, 7, 3, generator=torch.Generator().manual_seed(0))
 CLASSES = torch.tensor([[0, 3, 6], [3, 3, 3], [1, 2, 4], [5, 5, 0], [6, 3, 1]])
@@ -78,3 +82,11 @@ def test_a_file_has_binary_cross_entropy_at_large_logits(write_module, export):
     [loss] = onnxruntime.InferenceSession(result.model).run(None, {"x": x.numpy()})
     expected = F.binary_cross_entropy_with_logits(x, (x > 0.5).float(), reduction="none")
     torch.testing.assert_close(torch.from_numpy(loss), expected)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_the_tail_of_a_soft_margin(reduction):
+    x, y = torch.tensor([-90.0, -3.0, 0.0, 3.0, 12.0, 16.0, 17.0, 20.0, 80.0]), torch.ones(9)
+    for inputs in ((x, y), (x[1:], -y[1:]), (x[1:], y[1:])):
+        loss = soft_margin_loss(F.soft_margin_loss, *inputs, reduction=reduction)
+        torch.testing.assert_close(loss, F.soft_margin_loss(*inputs, reduction=reduction), rtol=3e-6, atol=0.0)

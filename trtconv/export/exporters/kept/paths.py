@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 
+from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
@@ -17,8 +17,8 @@ from trtconv.proof.sampling import with_probes
 
 # Paths by size of which the reference keeps a sample.
 MOST_PATHS = 8
-# What further values on each path may take.
-SECONDS = 4.0
+# What running the module at further values may take on the paths, and beside them; each is compared in twice as long.
+SECONDS, LEAST_RUNS = 2.0, 6
 
 
 def path_sizes(paths: SizePaths) -> tuple[Mapping[str, int], ...]:
@@ -26,42 +26,50 @@ def path_sizes(paths: SizePaths) -> tuple[Mapping[str, int], ...]:
     return paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]
 
 
-def compared_on_paths(
+def compared_on_paths(job: ExportTask, attempt: Attempt, paths: SizePaths) -> tuple[ExportTask, Attempt]:
+    """The job with a sample on each path through the module, and the attempt compared there.
+
+    What comes after the export is compared there too.
+    """
+    return _compared(job, attempt, _samples(job, "random", path_sizes(paths)))
+
+
+def compared_at_large_values(
     job: ExportTask, attempt: Attempt, paths: SizePaths, others: Sequence[Mapping[str, int]] = ()
 ) -> tuple[ExportTask, Attempt]:
-    """The job with samples on each path through the module, and the attempt compared there and at `others`.
+    """The attempt compared at large values, the highest ones and NaN on each path, and at `others`.
 
-    What comes after the export is compared on the paths too. Beside random values stand large ones, the highest ones
-    and NaN: what a module does at some sizes alone (`if x.shape[0] == 1: x = x.clamp(max=50)`) shows there at times
-    only. Of other sizes those are samples from then on at which the file differs.
+    What a module does at some sizes alone (`if x.shape[0] == 1: x = x.clamp(max=50)`) shows there at times only. On the
+    paths these are samples from then on, beside them those at which the file differs.
     """
-    chosen = path_sizes(paths)
-    started, samples = time.monotonic(), list[ReferenceSample]()
-    for kind in ("random", *_further_kinds(job)):
-        limit = None if kind == "random" else started + SECONDS
-        samples += _samples(job, kind, chosen, limit)
+    chosen, kinds = path_sizes(paths), _further_kinds(job)
+    effort = Effort(SECONDS, LEAST_RUNS)
+    samples = [sample for kind in kinds for sample in _samples(job, kind, chosen, effort)]
     job, attempt = _compared(job, attempt, samples)
-    beside = _beside(job, [*chosen, *others, *paths.points[len(chosen) :]])
-    for kind in _further_kinds(job):
+    unproved = paths.paths > 1 or paths.tables or paths.obstacle or paths.astray
+    beside = _beside(job, [*chosen, *others, *(paths.points[len(chosen) :] if unproved else ())])
+    effort = Effort(SECONDS, LEAST_RUNS)
+    for kind in kinds:
         if not attempt.equal:
             break
-        tried, after = _compared(job, attempt, _samples(job, kind, beside, time.monotonic() + SECONDS))
+        tried, after = _compared(job, attempt, _samples(job, kind, beside, effort))
         if not after.equal:
             job, attempt = tried, after
     return job, attempt
 
 
 def _samples(
-    job: ExportTask, kind: str, sizes: Iterable[Mapping[str, int]], limit: float | None
+    job: ExportTask, kind: str, sizes: Iterable[Mapping[str, int]], effort: Effort | None = None
 ) -> list[ReferenceSample]:
+    """What the module gives at these sizes, but at points that are samples."""
     present = {(s.point.dims, s.point.values) for s in job.samples.items}
     samples: dict[SamplePoint, ReferenceSample] = {}
     for one in sizes:
         point = SamplePoint(PATH, tuple({**dict(job.sizes), **one}.items()), kind, job.request.source.seed)
-        if limit is not None and time.monotonic() > limit:
-            break
         if point in samples or (point.dims, kind) in present:
             continue
+        if effort is not None and not effort.step():
+            break
         # A module may refuse values that nobody feeds.
         with suppress(TrtconvError) if kind != "random" else nullcontext():
             inputs = job.make(point)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from trtconv.core.effort import Effort
 from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.exporters.attempt import ExportTask
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.sizes.generalise.align import Moved, StructureDiffersError, align
+from trtconv.export.symbolic.builtins import symbolic_builtins
 
 if TYPE_CHECKING:
     import onnx
 
 Sizes = Mapping[str, int]
 # What recording at other sizes may take, beside as long as the file's own export took.
-SECONDS = 2.0
+SECONDS, LEAST_RECORDED = 2.0, 3
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,10 @@ class Move:
 
 @dataclass
 class Recordings:
-    """Records the module of a task at sizes, once at each."""
+    """Records the module of a task at sizes, once at each; with functions on numbers that keep sizes if `symbolic`."""
 
     job: ExportTask
+    symbolic: bool = False
     _graphs: dict[frozenset[tuple[str, int]], onnx.GraphProto | None] = field(default_factory=dict)
 
     def at(self, sizes: Sizes) -> onnx.GraphProto | None:
@@ -54,7 +57,9 @@ class Recordings:
         folder = self.job.folder / "recordings"
         folder.mkdir()
         try:
-            candidate = export_torchscript(self.job.trace(sizes), folder / self.job.request.output.name, None)
+            trace = self.job.trace(sizes)
+            with symbolic_builtins(trace.flat) if self.symbolic else nullcontext():
+                candidate = export_torchscript(trace, folder / self.job.request.output.name, None)
             return load_model(candidate.model).graph
         except Exception:  # noqa: BLE001 - the exporter raises whatever a module makes it raise
             return None
@@ -82,12 +87,12 @@ class Recordings:
             return ()
 
     def moves(self, points: Sequence[Sizes], seconds: float) -> list[Move]:
-        """What is otherwise at other sizes: at `points`, then over the ranges, for at most about `seconds`."""
-        started = time.monotonic()
+        """What is otherwise at other sizes: at `points`, then over the ranges, for about so many CPU `seconds`."""
+        effort = Effort(seconds, LEAST_RECORDED)
         base = dict(self.job.sizes)
         moves: list[Move] = []
         for sizes in (*points, *_spread(self.job.request.space, base)):
-            if time.monotonic() - started > seconds:
+            if not effort.step():
                 break
             there = {**base, **sizes}
             graph, other = self.at(base), self.at(there)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -174,12 +175,35 @@ class _WrittenOut(ast.NodeTransformer):
                 down = ast.UnaryOp(ast.USub(), ast.Constant(1))
                 new = ast.Call(ast.Name("range", ast.Load()), [*ends, down], [])
                 return ast.fix_missing_locations(ast.copy_location(new, node))
+            case ast.Call(func=ast.Attribute(attr="where") as function, args=[_, first, second], keywords=[]):
+                # A script takes True and False for numbers, and casts them.
+                for index, (flag, other) in enumerate(((first, second), (second, first)), 1):
+                    if isinstance(flag, ast.Constant) and isinstance(flag.value, bool) and _is_repeatable(other):
+                        like = ast.Attribute(function.value, "ones_like" if flag.value else "zeros_like", ast.Load())
+                        call = ast.Call(like, [copy.deepcopy(other)], [])
+                        node.args[index] = ast.fix_missing_locations(ast.copy_location(call, flag))
+            case ast.Call(func=ast.Attribute(attr="pad") | ast.Name(id="pad"), keywords=[*_]):
+                for keyword in node.keywords:
+                    # A script hands no whole number on as a decimal there.
+                    if keyword.arg == "value" and isinstance(keyword.value, ast.Constant):
+                        fill = keyword.value.value
+                        keyword.value.value = float(fill) if type(fill) is int else fill
             case ast.Call(func=ast.Attribute(value=tensor, attr=("bool" | "bfloat16") as kind), args=[], keywords=[]):
                 # Of the casts of a tensor these two have no method in scripts, which take torch's number of a type.
                 cast = ast.copy_location(ast.Attribute(tensor, "to", ast.Load()), node.func)
                 number = ast.copy_location(ast.Constant(_TYPES[kind]), node)
                 return ast.copy_location(ast.Call(cast, [number], []), node)
         return node
+
+
+def _is_repeatable(node: ast.expr) -> bool:
+    """True for a variable, and for choices between such."""
+    match node:
+        case ast.Name():
+            return True
+        case ast.Call(func=ast.Attribute(attr=("where" | "ones_like" | "zeros_like")), args=arguments, keywords=[]):
+            return all(_is_repeatable(a) for a in arguments[-2:])
+    return False
 
 
 def _literals(node: ast.expr) -> Iterator[ast.Constant]:
