@@ -49,6 +49,7 @@ def test_a_branch_that_no_sample_tells_apart_is_in_the_file(write_module, export
         np.testing.assert_array_equal(*_run(tmp_path, path, np.full((1, size), 1.23005, np.float32)))
 
 
+@pytest.mark.slow
 def test_rounds_by_size_are_a_loop_of_the_file(write_module, export, tmp_path):
     path = write_module(HEAD + ROUNDS)
     export(f"{path}:Net", ["x:float32[N,T,T]=0:1"], "N=1:1:2 T=1:5:20")

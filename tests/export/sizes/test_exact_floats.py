@@ -93,6 +93,7 @@ def test_a_number_that_a_recording_keeps_follows_the_size(write_module, export, 
         assert expected.tolist() == [False, True]
 
 
+@pytest.mark.slow
 def test_a_recording_compares_values_with_floats_of_sizes_and_says_so(write_module, export):
     inputs, dims = ["x:float32[N,T]", "l:int64[N]=0:500"], "N=1:1:2 T=10:40:100"
     noted = {}

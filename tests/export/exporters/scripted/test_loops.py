@@ -107,7 +107,8 @@ def operators(path):
 
 
 @pytest.mark.parametrize(
-    "name", ["Cell", "Average", "LongShort", "Every", "Written", pytest.param("Inner", marks=pytest.mark.slow)]
+    "name",
+    ["Cell", "Average", "Every", "Written", *(pytest.param(n, marks=pytest.mark.slow) for n in ("LongShort", "Inner"))],
 )
 def test_a_loop_over_steps_is_exported_for_all_their_numbers(name, write_module, export):
     write_module(RECURRENT)

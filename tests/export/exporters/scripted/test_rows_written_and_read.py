@@ -57,7 +57,7 @@ BODIES = {
 }
 
 
-SLOW = ("element by element", "there and back")
+SLOW = ("element by element", "there and back", "overlapping sums", "a recursive filter")
 
 
 @pytest.mark.parametrize(
