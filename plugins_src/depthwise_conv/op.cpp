@@ -1,4 +1,5 @@
 #include "adapters/op.h"
+#include "adapters/shapes.h"
 #include "depthwise_conv/kernel.h"
 #include "trtconv_descriptions.h"
 
@@ -7,11 +8,6 @@ namespace trtconv
 namespace
 {
 using depthwise_conv::Attributes;
-
-bool isNot(nvinfer1::IDimensionExpr const* size, int64_t expected)
-{
-    return size->isConstant() && size->getConstantValue() != expected;
-}
 
 bool shapes(void const* attributes, nvinfer1::DimsExprs const* inputs, nvinfer1::DimsExprs* outputs, nvinfer1::IExprBuilder&)
 {

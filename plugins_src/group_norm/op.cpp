@@ -1,4 +1,5 @@
 #include "adapters/op.h"
+#include "adapters/shapes.h"
 #include "group_norm/kernel.h"
 #include "trtconv_descriptions.h"
 
@@ -16,14 +17,9 @@ bool shapes(void const*, nvinfer1::DimsExprs const* inputs, nvinfer1::DimsExprs*
         return false;
     }
     nvinfer1::IDimensionExpr const* const channels = x.d[3];
-    for (int32_t i = 1; i < 3; ++i)
+    if (!mayBeVectorOf(inputs[1], channels) || !mayBeVectorOf(inputs[2], channels))
     {
-        if (inputs[i].nbDims != 1
-            || (channels->isConstant() && inputs[i].d[0]->isConstant()
-                && inputs[i].d[0]->getConstantValue() != channels->getConstantValue()))
-        {
-            return false;
-        }
+        return false;
     }
     outputs[0] = x;
     return true;

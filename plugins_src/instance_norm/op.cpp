@@ -1,4 +1,5 @@
 #include "adapters/op.h"
+#include "adapters/shapes.h"
 #include "instance_norm/kernel.h"
 #include "trtconv_descriptions.h"
 
@@ -15,17 +16,9 @@ bool shapes(void const*, nvinfer1::DimsExprs const* inputs, nvinfer1::DimsExprs*
         return false;
     }
     auto const* const channels = inputs[0].d[1];
-    for (int32_t i = 1; i < 3; ++i)
+    if (!mayBeVectorOf(inputs[1], channels) || !mayBeVectorOf(inputs[2], channels))
     {
-        if (inputs[i].nbDims != 1)
-        {
-            return false;
-        }
-        auto const* const length = inputs[i].d[0];
-        if (channels->isConstant() && length->isConstant() && channels->getConstantValue() != length->getConstantValue())
-        {
-            return false;
-        }
+        return false;
     }
     outputs[0] = inputs[0];
     return true;

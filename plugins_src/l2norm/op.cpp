@@ -1,4 +1,5 @@
 #include "adapters/op.h"
+#include "adapters/shapes.h"
 #include "l2norm/kernel.h"
 #include "trtconv_descriptions.h"
 
@@ -11,13 +12,7 @@ using l2norm::Attributes;
 bool shapes(void const* attributes, nvinfer1::DimsExprs const* inputs, nvinfer1::DimsExprs* outputs, nvinfer1::IExprBuilder&)
 {
     auto const& a = *static_cast<Attributes const*>(attributes);
-    if (inputs[0].nbDims <= a.axis || inputs[1].nbDims != 1)
-    {
-        return false;
-    }
-    auto const* const channels = inputs[0].d[a.axis];
-    auto const* const scale = inputs[1].d[0];
-    if (channels->isConstant() && scale->isConstant() && channels->getConstantValue() != scale->getConstantValue())
+    if (inputs[0].nbDims <= a.axis || !mayBeVectorOf(inputs[1], inputs[0].d[a.axis]))
     {
         return false;
     }

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.precision import TF32
 
 Array = npt.NDArray[Any]
 Shape = tuple[int | None, ...]
@@ -82,6 +83,14 @@ class PluginAttribute:
         low = "-inf" if self.low is None else f"{self.low:g}"
         high = "inf" if self.high is None else f"{self.high:g}"
         return f"{low} to {high}"
+
+
+def flag(name: str, doc: str) -> PluginAttribute:
+    """An attribute that is 0 or 1, `no` or `yes`; 0 where it is not given."""
+    return PluginAttribute(name, "int", 0, doc, 0, 1, choices=(("no", 0), ("yes", 1)))
+
+
+ALLOWS_TF32 = flag(TF32.name, "1 lets float32 operands be rounded to TF32; a build with the option tf32 sets it")
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.precision import TF32
 from trtconv.plugins.description import (
+    ALLOWS_TF32,
     FLOAT_TYPES,
     Array,
     Attributes,
@@ -144,11 +144,7 @@ ATTENTION = PluginDescription(
             PluginAttribute(o, "int", 0, f"the first column of {o.partition('_')[0]} that is used", 0, 2**30)
             for o in OFFSETS
         ),
-        PluginAttribute(
-            TF32.name, "int", 0, "1 lets float32 operands be rounded to TF32; a build with the option tf32 sets it", 0,
-            1,
-            choices=(("no", 0), ("yes", 1)),
-        ),
+        ALLOWS_TF32,
     ),
     types=(("T", FLOAT_TYPES),),
     shape=output_shape,

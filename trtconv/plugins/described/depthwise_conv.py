@@ -16,6 +16,7 @@ from trtconv.plugins.description import (
     PluginDescription,
     Shape,
     Tensor,
+    flag,
     require_channels,
     require_rank,
 )
@@ -110,7 +111,7 @@ DEPTHWISE_CONV = PluginDescription(
     attributes=(
         PluginAttribute("channels", "int", 2, "C", 1, MOST_CHANNELS),
         PluginAttribute("width", "int", 1, "W, the pixels beside one another", 1, MOST_CHANNELS),
-        PluginAttribute("gelu", "int", 0, "1 applies GELU to the result", 0, 1, choices=(("no", 0), ("yes", 1))),
+        flag("gelu", "1 applies GELU to the result"),
     ),
     types=(("T", FLOAT_TYPES),),
     shape=output_shape,

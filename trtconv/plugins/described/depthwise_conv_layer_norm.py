@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.plugins.described.moments import normalised
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
@@ -68,7 +69,7 @@ def body(opset: int) -> str:
     The Reshape tells inference that the sizes are those of x.
     """
     del opset  # sums take their axes as an input from opset 13 on, unlike ReduceMean
-    return """
+    return f"""
       xf = Cast <to = 1> (x)
       wf = Cast <to = 1> (weight)
       bf = Cast <to = 1> (bias)
@@ -89,17 +90,7 @@ def body(opset: int) -> str:
       rows = Transpose <perm = [0, 2, 3, 1]> (convolved)
       last = Constant <value_ints = [-1]> ()
       channels = Shape <start = 3> (x)
-      count = Cast <to = 1> (channels)
-      total = ReduceSum <keepdims = 1> (rows, last)
-      mean = Div (total, count)
-      centred = Sub (rows, mean)
-      squared = Mul (centred, centred)
-      squares = ReduceSum <keepdims = 1> (squared, last)
-      variance = Div (squares, count)
-      eps = Constant <value_float: float = @epsilon> ()
-      shifted = Add (variance, eps)
-      deviation = Sqrt (shifted)
-      unit = Div (centred, deviation)
+      count = Cast <to = 1> (channels){normalised("rows", "last")}
       scaled = Mul (unit, sf)
       moved = Add (scaled, tf)
       x_shape = Shape (x)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trtconv.plugins.described.moments import normalised
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
@@ -14,6 +15,7 @@ from trtconv.plugins.description import (
     PluginDescription,
     Shape,
     Tensor,
+    flag,
     require_channels,
     require_rank,
 )
@@ -55,24 +57,14 @@ def _mean_of_neighbours(x: Array) -> Array:
 def body(opset: int) -> str:
     """The same in ONNX operators: float32 inside, mean first and then the squared differences."""
     del opset
-    return """
+    return f"""
       xf = Cast <to = 1> (x)
       sf = Cast <to = 1> (scale)
       bf = Cast <to = 1> (shift)
       axes = Constant <value_ints = [1, 2, 3]> ()
       sizes = Shape <start = 1> (x)
       lengths = Cast <to = 1> (sizes)
-      count = ReduceProd <keepdims = 0> (lengths)
-      total = ReduceSum <keepdims = 1> (xf, axes)
-      mean = Div (total, count)
-      centred = Sub (xf, mean)
-      squared = Mul (centred, centred)
-      squares = ReduceSum <keepdims = 1> (squared, axes)
-      variance = Div (squares, count)
-      eps = Constant <value_float: float = @epsilon> ()
-      above = Add (variance, eps)
-      deviation = Sqrt (above)
-      unit = Div (centred, deviation)
+      count = ReduceProd <keepdims = 0> (lengths){normalised("xf", "axes")}
       planes = Transpose <perm = [0, 3, 1, 2]> (unit)
       pooled = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 0> (planes)
       around = Transpose <perm = [0, 2, 3, 1]> (pooled)
@@ -100,10 +92,7 @@ GROUP_NORM = PluginDescription(
     outputs=(Tensor("y", "T", "shape of x"),),
     attributes=(
         PluginAttribute("epsilon", "float", 1e-5, "added to the variance", 0.0, 1e30),
-        PluginAttribute(
-            "mixed", "int", 0, "1 gives x + (mean of u over 3 x 3 neighbours - u) * scale, u being x normalised", 0, 1,
-            choices=(("no", 0), ("yes", 1)),
-        ),
+        flag("mixed", "1 gives x + (mean of u over 3 x 3 neighbours - u) * scale, u being x normalised"),
     ),
     types=(("T", FLOAT_TYPES),),
     shape=output_shape,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trtconv.plugins.described.moments import normalised
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
@@ -14,6 +15,7 @@ from trtconv.plugins.description import (
     PluginDescription,
     Shape,
     Tensor,
+    flag,
     require_channels,
     require_rank,
 )
@@ -49,7 +51,7 @@ def reference(inputs: Sequence[Array], attributes: Attributes) -> tuple[Array, .
 def body(opset: int) -> str:
     """The same in ONNX operators: float32 inside, mean first and then the squared differences."""
     del opset  # sums take their axes as an input from opset 13 on, unlike ReduceMean
-    return """
+    return f"""
       xf = Cast <to = 1> (x)
       sf = Cast <to = 1> (scale)
       bf = Cast <to = 1> (bias)
@@ -61,17 +63,7 @@ def body(opset: int) -> str:
       flat_shape = Concat <axis = 0> (lead, area)
       flat = Reshape <allowzero = 1> (xf, flat_shape)
       count = Cast <to = 1> (area)
-      last = Constant <value_ints = [2]> ()
-      total = ReduceSum <keepdims = 1> (flat, last)
-      mean = Div (total, count)
-      centred = Sub (flat, mean)
-      squared = Mul (centred, centred)
-      squares = ReduceSum <keepdims = 1> (squared, last)
-      variance = Div (squares, count)
-      eps = Constant <value_float: float = @epsilon> ()
-      shifted = Add (variance, eps)
-      deviation = Sqrt (shifted)
-      unit = Div (centred, deviation)
+      last = Constant <value_ints = [2]> (){normalised("flat", "last")}
       column = Constant <value_ints = [-1, 1]> ()
       scale_column = Reshape (sf, column)
       bias_column = Reshape (bf, column)
@@ -98,7 +90,7 @@ INSTANCE_NORM = PluginDescription(
     outputs=(Tensor("y", "T", "shape of x"),),
     attributes=(
         PluginAttribute("epsilon", "float", 1e-5, "added to the variance", 0.0, 1e30),
-        PluginAttribute("relu", "int", 0, "1 clamps the result at zero", 0, 1, choices=(("no", 0), ("yes", 1))),
+        flag("relu", "1 clamps the result at zero"),
     ),
     types=(("T", FLOAT_TYPES), ("S", FLOAT_TYPES)),
     shape=output_shape,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trtconv.plugins.described.moments import normalised
 from trtconv.plugins.description import (
     FLOAT_TYPES,
     Array,
@@ -45,23 +46,13 @@ def reference(inputs: Sequence[Array], attributes: Attributes) -> tuple[Array, .
 def body(opset: int) -> str:
     """The same in ONNX operators: float32 inside, mean first and then the squared differences."""
     del opset  # LayerNormalization is there from opset 17 on, and bodies from 15
-    return """
+    return f"""
       xf = Cast <to = 1> (x)
       sf = Cast <to = 1> (scale)
       bf = Cast <to = 1> (shift)
       last = Constant <value_ints = [-1]> ()
       length = Shape <start = -1> (x)
-      count = Cast <to = 1> (length)
-      total = ReduceSum <keepdims = 1> (xf, last)
-      mean = Div (total, count)
-      centred = Sub (xf, mean)
-      squared = Mul (centred, centred)
-      squares = ReduceSum <keepdims = 1> (squared, last)
-      variance = Div (squares, count)
-      eps = Constant <value_float: float = @epsilon> ()
-      above = Add (variance, eps)
-      deviation = Sqrt (above)
-      unit = Div (centred, deviation)
+      count = Cast <to = 1> (length){normalised("xf", "last")}
       scaled = Mul (unit, sf)
       shifted = Add (scaled, bf)
       y = CastLike (shifted, x)

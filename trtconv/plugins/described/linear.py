@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.precision import TF32
 from trtconv.plugins.description import (
+    ALLOWS_TF32,
     FLOAT_TYPES,
     Array,
     Attributes,
@@ -17,6 +17,7 @@ from trtconv.plugins.description import (
     PluginDescription,
     Shape,
     Tensor,
+    flag,
     require_channels,
     require_rank,
 )
@@ -112,12 +113,8 @@ LINEAR = PluginDescription(
         PluginAttribute(
             "activation", "int", 0, "applied to the sum", 0, 2, choices=(("none", 0), ("gelu", 1), ("gelu_tanh", 2))
         ),
-        PluginAttribute("added", "int", 0, "1 adds the addend", 0, 1, choices=(("no", 0), ("yes", 1))),
-        PluginAttribute(
-            TF32.name, "int", 0, "1 lets float32 operands be rounded to TF32; a build with the option tf32 sets it", 0,
-            1,
-            choices=(("no", 0), ("yes", 1)),
-        ),
+        flag("added", "1 adds the addend"),
+        ALLOWS_TF32,
     ),
     types=(("T", FLOAT_TYPES),),
     shape=output_shape,
