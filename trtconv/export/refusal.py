@@ -74,7 +74,7 @@ def size_paths(job: ExportTask) -> SizePaths:
     job.progress.phase("following the module's decisions by size")
     started = time.monotonic()
     starts = [dict(job.sizes), space.pick("min"), space.pick("max")]
-    base, seed = job.request.source.base, job.request.source.seed
+    base = job.request.source.base
     try:
         paths = explore_sizes(job.runner, job.request.inputs, space, starts, base)
     except BeyondIntegersError as error:
@@ -85,7 +85,7 @@ def size_paths(job: ExportTask) -> SizePaths:
         if line is not None:
 
             def make(sizes: Mapping[str, int]) -> Mapping[str, Array]:
-                return job.make(SamplePoint("path", tuple({**dict(job.sizes), **sizes}.items()), "random", seed))
+                return job.make(job.point(sizes))
 
             paths = with_runs_by_number(paths, job.runner, line, space, make, base)
     job.seconds["paths"] = time.monotonic() - started

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def list_first(items: Sequence[object], count: int = 4, separator: str = ", ") -> str:
     """The first `count` items as text, and how many more there are: `a, b and 3 more`."""
     rest = len(items) - count
     return separator.join(map(str, items[:count])) + (f" and {rest} more" if rest > 0 else "")
+
+
+def name_sizes(sizes: Mapping[str, int]) -> str:
+    """Sizes with their dims: `N=1, T=16`."""
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def list_names(names: Sequence[str], count: int = 4) -> str:

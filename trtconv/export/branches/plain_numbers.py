@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from trtconv.core.text.listing import list_first
+from trtconv.core.text.listing import list_first, name_sizes
 from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, quote_frame
 
 LEAVING = ("__float__", "item", "tolist")
@@ -72,8 +72,7 @@ def choices_in_words(frames: Sequence[Frame], sizes: tuple[tuple[str, int], ...]
 
 
 def _note(does: str, lines: list[str], kept_fact: str, sizes: tuple[tuple[str, int], ...]) -> str:
-    recorded = ", ".join(f"{name}={size}" for name, size in sizes)
     return (
-        f"the module {does}: {list_first(lines, MOST_SHOWN)}; the file keeps {kept_fact} at {recorded}, and equals the "
-        "module at the points compared"
+        f"the module {does}: {list_first(lines, MOST_SHOWN)}; the file keeps {kept_fact} at {name_sizes(dict(sizes))}, "
+        "and equals the module at the points compared"
     )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
 DEEPEST = 4
-# Sizes of a dim that can be told apart by as many cuts.
+# A dim of at most so many sizes may be cut at any of them.
 FEW = 8
 SPECIALIZED = re.compile(r"You marked (?:\d+\*)?(?P<name>\w+) as dynamic but .* constant \((?P<size>\d+)\)")
 # Sizes at each end and in the middle of a dim at which a joined model is run.

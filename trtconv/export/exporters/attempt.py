@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,9 +36,10 @@ from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import SizeCoverage
 from trtconv.proof.original import MakeInputs
-from trtconv.proof.points import SamplePoint
+from trtconv.proof.points import PATH, SamplePoint
 from trtconv.proof.proving import ProofVerdict, RememberedRuns, prove
-from trtconv.proof.sampling import Samples
+from trtconv.proof.reference import ReferenceSample
+from trtconv.proof.sampling import Samples, with_probes
 from trtconv.proof.sizes import traced_sizes
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class ExportTask:
     folder: Path
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def point(self, sizes: Mapping[str, int], values: str = "random") -> SamplePoint:
+        """The point with these sizes on a path through the module; dims that are not given are as traced."""
+        return SamplePoint(PATH, tuple({**dict(self.sizes), **sizes}.items()), values, self.request.source.seed)
 
     def trace(self, sizes: dict[str, int] | None = None, space: ShapeSpace | None = None) -> Trace:
         """The module with inputs of the traced sizes, or of others; for the whole space, or a part of it."""
@@ -188,6 +193,21 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict, runs=runs, asks=bool(lines), plain_numbers=numbers)
+
+
+def compared_at_samples(
+    job: ExportTask, attempt: Attempt, samples: Sequence[ReferenceSample]
+) -> tuple[ExportTask, Attempt]:
+    """The job with these samples too, and the attempt compared there, where its file can still be run."""
+    if not samples:
+        return job, attempt
+    job = replace(job, samples=with_probes(job.samples, job.runner, samples))
+    if attempt.verdict is None or attempt.runs is None:
+        return job, attempt
+    verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
+    comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
+    verdict = replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory)
+    return job, replace(attempt, verdict=verdict)
 
 
 def _require_types(model: Path, outputs: Mapping[str, Array]) -> None:

@@ -13,14 +13,12 @@ from trtconv.core.model.file import external_files, load_model
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.tensors import value_ranges
 from trtconv.core.text.listing import list_first
-from trtconv.export.exporters.attempt import Attempt, ExportTask
+from trtconv.export.exporters.attempt import Attempt, ExportTask, compared_at_samples
 from trtconv.export.exporters.scripted.fed_comparisons import samples_as_fed
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.probes.boundaries import Boundaries
 from trtconv.proof.probes.integer_boundaries import probe_comparisons
-from trtconv.proof.proving import prove
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.sampling import with_probes
 
 # A larger graph is not copied for this.
 MOST_BYTES = 1 << 29
@@ -48,13 +46,7 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
     if attempt.way.scripts or any(node.op_type == "Loop" for node in walk_nodes(model.graph.node)):
         samples += samples_as_fed(job, before + len(samples))
     candidate = replace(attempt.candidate, notes=(*attempt.candidate.notes, *notes))
-    attempt = replace(attempt, candidate=candidate)
-    if not samples or attempt.verdict is None or attempt.runs is None:
-        return job, attempt
-    job = replace(job, samples=with_probes(job.samples, job.runner, samples))
-    verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
-    comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
-    return job, replace(attempt, verdict=replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory))
+    return compared_at_samples(job, replace(attempt, candidate=candidate), samples)
 
 
 def _of_graph(

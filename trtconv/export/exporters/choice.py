@@ -20,7 +20,7 @@ from trtconv.export.exporters.boundaries import probed
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_differences, spread_infinities
 from trtconv.export.exporters.kept.paths import compared_at_large_values, compared_on_paths, path_sizes
-from trtconv.export.exporters.kept.recordings import SECONDS, Move, Recordings
+from trtconv.export.exporters.kept.recordings import Move, Recordings, moves_of
 from trtconv.export.exporters.kept.ways import KeptWay, kept_ways
 from trtconv.export.exporters.own_noise import allow_for_rounding
 from trtconv.export.exporters.scripted.export import export_scripted
@@ -89,6 +89,7 @@ def choose(job: ExportTask) -> ChosenExport:
         way = waiting.pop(0)
         if not worth_trying(way, attempts):
             continue
+        recordings = by_manner[way.symbolic and way.exporter == "torchscript"]
         result = attempt(way, job)
         job, result = allow_for_rounding(job, result)
         if result.equal:
@@ -106,8 +107,7 @@ def choose(job: ExportTask) -> ChosenExport:
             job, result = probed(job, result, path_sizes(paths))
             job, result = allow_for_rounding(job, result)
         if result.equal and paths is not None:
-            is_plain = way.exporter == "torchscript" and not (way.generalises or way.scripts)
-            moves = by_manner[way.symbolic].moves(paths.points, _seconds_for(result)) if is_plain else []
+            moves = moves_of(result, paths.points, recordings)
             at = tuple(tuple(m.sizes.items()) for m in moves if m.where)[:MOST_FITTED]
             waiting = [replace(w, sizes=at) if w.generalises and at else w for w in waiting]
             job, result = compared_at_large_values(job, result, paths, [m.sizes for m in moves])
@@ -125,7 +125,6 @@ def choose(job: ExportTask) -> ChosenExport:
         waiting = sorted([*apart, *waiting], key=lambda w: len(w.cuts) or MOST_CUTS + 1)
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
-            recordings = by_manner[way.symbolic and way.exporter == "torchscript"]
             left_out = kept_ways(job, result, path_sizes(paths), moves, recordings) if paths is not None else ()
             doubts = (*(k.note for k in left_out), *_doubts(job, result, paths))
             ties = told_ties(result.candidate.model, job.samples.items)
@@ -179,11 +178,6 @@ def _with_size_of_failure(way: Way, result: Attempt) -> list[Way]:
     if not way.generalises or failed_point is None or failed_point.dims in way.sizes or len(way.sizes) >= MOST_FITTED:
         return []
     return [replace(way, sizes=(*way.sizes, failed_point.dims))]
-
-
-def _seconds_for(result: Attempt) -> float:
-    """What recording the module at other sizes may take."""
-    return SECONDS + (result.candidate.seconds if result.candidate is not None else 0.0)
 
 
 def _holding_both(left_out: Sequence[KeptWay], way: Way, waiting: list[Way]) -> list[Way]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 
 from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
 from trtconv.export.branches.by_size.size_paths import SizePaths
-from trtconv.export.exporters.attempt import Attempt, ExportTask
-from trtconv.proof.points import PATH, SamplePoint, has_highest
-from trtconv.proof.proving import prove
+from trtconv.export.exporters.attempt import Attempt, ExportTask, compared_at_samples
+from trtconv.proof.points import SamplePoint, has_highest
 from trtconv.proof.reference import ReferenceSample
-from trtconv.proof.sampling import with_probes
 
 # Paths by size of which the reference keeps a sample.
 MOST_PATHS = 8
@@ -31,7 +28,7 @@ def compared_on_paths(job: ExportTask, attempt: Attempt, paths: SizePaths) -> tu
 
     What comes after the export is compared there too.
     """
-    return _compared(job, attempt, _samples(job, "random", path_sizes(paths)))
+    return compared_at_samples(job, attempt, _samples(job, "random", path_sizes(paths)))
 
 
 def compared_at_large_values(
@@ -45,14 +42,14 @@ def compared_at_large_values(
     chosen, kinds = path_sizes(paths), _further_kinds(job)
     effort = Effort(SECONDS, LEAST_RUNS)
     samples = [sample for kind in kinds for sample in _samples(job, kind, chosen, effort)]
-    job, attempt = _compared(job, attempt, samples)
+    job, attempt = compared_at_samples(job, attempt, samples)
     unproved = paths.paths > 1 or paths.tables or paths.obstacle or paths.astray
     beside = _beside(job, [*chosen, *others, *(paths.points[len(chosen) :] if unproved else ())])
     effort = Effort(SECONDS, LEAST_RUNS)
     for kind in kinds:
         if not attempt.equal:
             break
-        tried, after = _compared(job, attempt, _samples(job, kind, beside, effort))
+        tried, after = compared_at_samples(job, attempt, _samples(job, kind, beside, effort))
         if not after.equal:
             job, attempt = tried, after
     return job, attempt
@@ -65,7 +62,7 @@ def _samples(
     present = {(s.point.dims, s.point.values) for s in job.samples.items}
     samples: dict[SamplePoint, ReferenceSample] = {}
     for one in sizes:
-        point = SamplePoint(PATH, tuple({**dict(job.sizes), **one}.items()), kind, job.request.source.seed)
+        point = job.point(one, kind)
         if point in samples or (point.dims, kind) in present:
             continue
         if effort is not None and not effort.step():
@@ -75,21 +72,6 @@ def _samples(
             inputs = job.make(point)
             samples[point] = ReferenceSample(point, inputs, job.runner(inputs))
     return list(samples.values())
-
-
-def _compared(
-    job: ExportTask, attempt: Attempt, samples: Sequence[ReferenceSample]
-) -> tuple[ExportTask, Attempt]:
-    """The job with these samples, and the attempt compared there."""
-    if not samples:
-        return job, attempt
-    job = replace(job, samples=with_probes(job.samples, job.runner, samples))
-    if attempt.verdict is None or attempt.runs is None:
-        return job, attempt
-    verdict = prove(attempt.runs.opened, job.samples.items[-len(samples) :], job.request.tolerance)
-    comparisons = (*attempt.verdict.comparisons, *verdict.comparisons)
-    verdict = replace(verdict, comparisons=comparisons, advisory=attempt.verdict.advisory)
-    return job, replace(attempt, verdict=verdict)
 
 
 def _beside(job: ExportTask, points: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:

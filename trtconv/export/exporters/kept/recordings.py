@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from trtconv.core.effort import Effort
 from trtconv.core.model.file import load_model
-from trtconv.core.model.provenance import origin_of
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.export.exporters.attempt import ExportTask
+from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.exporters.torchscript import export_torchscript
-from trtconv.export.sizes.generalise.align import Moved, StructureDiffersError, align
+from trtconv.export.sizes.generalise.align import Moved, StructureDiffersError, align, describe_reader
 from trtconv.export.symbolic.builtins import symbolic_builtins
 
 if TYPE_CHECKING:
@@ -69,22 +68,17 @@ class Recordings:
 
     def differ(self, here: Sizes, there: Sizes, *, numbers: bool) -> bool | None:
         """True where the two recordings have other operators, or other `numbers`; None where that cannot be seen."""
-        graphs = self.at(here), self.at(there)
         try:
-            moved = None if graphs[0] is None or graphs[1] is None else align([graphs[0], graphs[1]])
+            moved = self._between(here, there)
         except StructureDiffersError:
             return True
         return None if moved is None else numbers and bool(moved)
 
     def moved(self, here: Sizes, there: Sizes) -> tuple[Moved, ...]:
         """The constants that differ between recordings with the same operators; none where these differ."""
-        graphs = self.at(here), self.at(there)
-        if graphs[0] is None or graphs[1] is None:
-            return ()
-        try:
-            return align([graphs[0], graphs[1]])
-        except StructureDiffersError:
-            return ()
+        with suppress(StructureDiffersError):
+            return tuple(m for m in self._between(here, there) or () if not m.is_attribute)
+        return ()
 
     def moves(self, points: Sequence[Sizes], seconds: float) -> list[Move]:
         """What is otherwise at other sizes: at `points`, then over the ranges, for about so many CPU `seconds`."""
@@ -95,19 +89,31 @@ class Recordings:
             if not effort.step():
                 break
             there = {**base, **sizes}
-            graph, other = self.at(base), self.at(there)
-            if graph is None or other is None:
-                continue
             try:
-                constants = [m for m in align([graph, other]) if not m.is_attribute]
+                constants = [m for m in self._between(base, there) or () if not m.is_attribute]
             except StructureDiffersError:
                 moves.append(Move(there))
-                continue
-            if constants:
-                name = constants[0].name
-                node = next((n for n in graph.node if name in n.input), graph.node[constants[0].node])
-                moves.append(Move(there, f"{node.op_type} of {origin_of(node)}"))
+            else:
+                graph = self.at(base)
+                if constants and graph is not None:
+                    moves.append(Move(there, describe_reader(graph, constants[0])))
+            if sizes not in points:
+                # Each holds the weights, and is hardly asked for again.
+                self._graphs.pop(frozenset(there.items()))
         return moves
+
+    def _between(self, here: Sizes, there: Sizes) -> tuple[Moved, ...] | None:
+        """What moved between two recordings; None where one cannot be made. Raises StructureDiffersError."""
+        graphs = self.at(here), self.at(there)
+        return None if graphs[0] is None or graphs[1] is None else align([graphs[0], graphs[1]])
+
+
+def moves_of(attempt: Attempt, points: Sequence[Sizes], recordings: Recordings) -> list[Move]:
+    """What is otherwise at other sizes than those of a file that is one recorded run; nothing for another file."""
+    candidate, way = attempt.candidate, attempt.way
+    if candidate is None or candidate.exporter != "torchscript" or way.generalises or way.scripts:
+        return []
+    return recordings.moves(points, SECONDS + candidate.seconds)
 
 
 def _spread(space: ShapeSpace, base: Sizes) -> Iterator[Sizes]:

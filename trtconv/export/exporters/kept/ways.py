@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trtconv.core.text.listing import list_first
+from trtconv.core.text.listing import list_first, name_sizes
 from trtconv.export.branches.explain import find_fork
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.exporters.kept.recordings import Move, Recordings
 from trtconv.export.exporters.kept.views import written_views
 from trtconv.export.exporters.scripted.parts import in_scripts
 from trtconv.export.module.user_code import Frame, quote_frame
-from trtconv.proof.points import PATH, SamplePoint
 
 MOST_SHOWN = 3
 Sizes = Mapping[str, int]
@@ -80,9 +79,9 @@ def _at_one(job: ExportTask, points: Sequence[Sizes], recordings: Recordings) ->
         line = _fork(job, base, sizes)
         if line is not None and recordings.differ(base, sizes, numbers=True) is not False:
             return [KeptWay(_decides_in_words(job, line, tuple(base.items())), at_one=ones)]
-        numbers = [m for m in recordings.moved(base, sizes) if not m.is_attribute and m.values[0].dtype.kind == "f"]
+        numbers = [m for m in recordings.moved(base, sizes) if m.values[0].dtype.kind == "f"]
         if line is None and numbers:
-            note = f"the module computes with another number at {_in_words(sizes)}, and the file with one at all sizes"
+            note = f"the module computes with another number at {name_sizes(sizes)}, and the file with one at all sizes"
             return [KeptWay(note, at_one=ones)]
     return []
 
@@ -94,8 +93,8 @@ def _moved(job: ExportTask, attempt: Attempt, moves: Sequence[Move]) -> list[Kep
     if numbers:
         where = list_first(list(dict.fromkeys(m.where for m in numbers)), MOST_SHOWN)
         note = (
-            f"a number of the size stands in the file as it was at {_in_words(dict(recorded_at))}: {where}; at "
-            f"{_in_words(numbers[0].sizes)} it is another one, and the file equals the module at the points compared"
+            f"a number of the size stands in the file as it was at {name_sizes(dict(recorded_at))}: {where}; at "
+            f"{name_sizes(numbers[0].sizes)} it is another one, and the file equals the module at the points compared"
         )
         return [KeptWay(note)]
     for move in moves:
@@ -105,8 +104,8 @@ def _moved(job: ExportTask, attempt: Attempt, moves: Sequence[Move]) -> list[Kep
         if 1 not in move.sizes.values():
             # A size of 1 may be broadcast otherwise.
             note = (
-                f"the module computes otherwise at {_in_words(move.sizes)} than at {_in_words(dict(recorded_at))}, as "
-                "the file does at all sizes; it equals the module at the points compared"
+                f"the module computes otherwise at {name_sizes(move.sizes)} than at {name_sizes(dict(recorded_at))}, "
+                "as the file does at all sizes; it equals the module at the points compared"
             )
             return [KeptWay(note)]
     return []
@@ -115,13 +114,13 @@ def _moved(job: ExportTask, attempt: Attempt, moves: Sequence[Move]) -> list[Kep
 def _written_views(job: ExportTask) -> list[KeptWay]:
     """Where what is written in place is a view at a size of 1, and a copy else."""
     base, space = dict(job.sizes), job.request.space
-    lines = written_views(job.runner, job.samples.items[0].inputs) if job.request.inputs else {}
+    ones = [name for name, size in base.items() if space[name].min <= 1 != size]
+    lines = written_views(job.runner, job.samples.items[0].inputs) if ones else {}
     if not lines:
         return []
-    ones = [name for name, size in base.items() if space[name].min <= 1 != size]
     different: dict[str, Frame] = {}
     for names in [[name] for name in ones] + ([ones] if len(ones) > 1 else []):
-        at_one = written_views(job.runner, job.make(_point(job, dict.fromkeys(names, 1))))
+        at_one = written_views(job.runner, job.make(job.point(dict.fromkeys(names, 1))))
         for line, is_view in lines.items():
             if at_one.get(line, is_view) != is_view and not set(names) & set(different):
                 different |= dict.fromkeys(names, line)
@@ -129,27 +128,19 @@ def _written_views(job: ExportTask) -> list[KeptWay]:
         return []
     names, line = list(different), next(iter(different.values()))
     note = (
-        f"what is written in place is a view at {_in_words(dict.fromkeys(names, 1))} and a copy else: "
-        f"{quote_frame(line, job.request.source.base)}; the file writes at all sizes as at {_in_words(base)}"
+        f"what is written in place is a view at {name_sizes(dict.fromkeys(names, 1))} and a copy else: "
+        f"{quote_frame(line, job.request.source.base)}; the file writes at all sizes as at {name_sizes(base)}"
     )
     return [KeptWay(note, at_one=tuple(names))]
 
 
 def _fork(job: ExportTask, here: Sizes, there: Sizes) -> Frame | None:
-    fork = find_fork(job.runner, job.make(_point(job, here)), job.make(_point(job, there)))
+    fork = find_fork(job.runner, job.make(job.point(here)), job.make(job.point(there)))
     return None if fork is None else fork.line
-
-
-def _point(job: ExportTask, sizes: Sizes) -> SamplePoint:
-    return SamplePoint(PATH, tuple({**dict(job.sizes), **sizes}.items()), "random", job.request.source.seed)
 
 
 def _decides_in_words(job: ExportTask, line: Frame, sizes: Sequence[tuple[str, int]]) -> str:
     return (
         f"the module decides by the size: {quote_frame(line, job.request.source.base)}; the file keeps the way at "
-        f"{_in_words(dict(sizes))}, and equals the module at the points compared, those on the other ways too"
+        f"{name_sizes(dict(sizes))}, and equals the module at the points compared, those on the other ways too"
     )
-
-
-def _in_words(sizes: Sizes) -> str:
-    return ", ".join(f"{name}={size}" for name, size in sizes.items())

@@ -48,6 +48,11 @@ class Moved:
     values: tuple[Any, ...]
 
 
+def describe_reader(graph: onnx.GraphProto, moved: Moved) -> str:
+    """The node of the first graph that reads what moved, and its line."""
+    return _describe_node(next((n for n in graph.node if moved.name in n.input), graph.node[moved.node]))
+
+
 def align(graphs: Sequence[onnx.GraphProto]) -> tuple[Moved, ...]:
     """Everything that moved. Raises StructureDiffersError when operations or wiring differ."""
     base = graphs[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.sizes.generalise.align import Moved
+from trtconv.export.sizes.generalise.align import Moved, describe_reader
 from trtconv.export.sizes.generalise.fit import Observation, fit
 from trtconv.export.sizes.generalise.formulas import CannotFollowError, FormulaBuilder
 from trtconv.export.sizes.generalise.tables import Recorder, TableSizes, dims_of, look_up
@@ -68,7 +68,7 @@ def _repair_by_tables(
     for table_sizes, items in together.items():
         constants = recorder.constants([m.name for m in items], table_sizes)
         for item in items:
-            where = _where(graph, item)
+            where = describe_reader(graph, item)
             try:
                 name, words = look_up(table_sizes, constants[item.name], builder)
             except CannotFollowError as reason:
@@ -82,7 +82,7 @@ def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes]
 
     values = [np.asarray(v) for v in item.values]
     first = values[0]
-    where = _where(graph, item)
+    where = describe_reader(graph, item)
     if first.dtype.kind == "f" and first.size == 1 and (number := _repair_float(values, sizes, builder)):
         _use_instead(graph, item.name, number[0])
         return f"{where}: {number[1]}"
@@ -109,12 +109,6 @@ def _repair_constant(graph: onnx.GraphProto, item: Moved, sizes: Sequence[Sizes]
         whole = builder.op("Cast", [whole], to=6 if first.dtype == np.int32 else 7)
     _use_instead(graph, item.name, whole)
     return f"{where}: {', '.join(shown)}"
-
-
-def _where(graph: onnx.GraphProto, item: Moved) -> str:
-    """The node that reads a constant, in words."""
-    node = next((n for n in graph.node if item.name in n.input), graph.node[item.node])
-    return f"{node.op_type} of {origin_of(node)}"
 
 
 def _repair_float(values: Sequence[Any], sizes: Sequence[Sizes], builder: FormulaBuilder) -> tuple[str, str] | None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import ast
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from trtconv.export.exporters.scripted.forms.variables import assigned, read
+from trtconv.export.exporters.scripted.forms.placing import placed
+from trtconv.export.exporters.scripted.forms.variables import one_by_one
 
-_Node = TypeVar("_Node", bound=ast.AST)
 # What reads a list and keeps it not.
 _READING = frozenset(("stack", "cat", "concat", "vstack", "hstack", "len", "list", "tuple", "sum", "zip", "enumerate"))
 
@@ -130,15 +130,9 @@ class _Apart(ast.NodeTransformer):
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self._namespace = namespace
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
-        match node:
-            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if (
-                len(targets) == len(values)
-                and any(_queue(v, self._namespace) for v in values)
-                and not assigned(targets) & read(values)
-            ):
-                return [_at(ast.Assign([t], v), node) for t, v in zip(targets, values, strict=True)]
-        return node
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | Sequence[ast.stmt]:
+        parts = one_by_one(node)
+        return parts if any(_queue(part.value, self._namespace) for part in parts) else node
 
 
 class _Listing(ast.NodeTransformer):
@@ -167,7 +161,7 @@ class _Listing(ast.NodeTransformer):
         self.generic_visit(node)
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="popleft"), args=[]) if name in self._queues:
-                return _at(ast.Call(_method(name, "pop"), [ast.Constant(0)], []), node)
+                return placed(ast.Call(_method(name, "pop"), [ast.Constant(0)], []), node)
             case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called), args=[copied, *others]) if (
                 called in _READING
             ):
@@ -190,24 +184,16 @@ class _Listing(ast.NodeTransformer):
             bounds = ast.Slice(None, minus, None) if left else ast.Slice(ast.Constant(1), None, None)
             others = ast.Subscript(rows, bounds, ast.Load())
             sides = (one, others) if left else (others, one)
-            return [_at(ast.Assign([ast.Name(name, ast.Store())], ast.BinOp(sides[0], ast.Add(), sides[1])), node)]
+            return [placed(ast.Assign([ast.Name(name, ast.Store())], ast.BinOp(sides[0], ast.Add(), sides[1])), node)]
         call = ast.Call(_method(name, "insert"), [ast.Constant(0), element], []) if left else node.value
-        statements: list[ast.stmt] = [_at(ast.Expr(call), node)]
+        statements: list[ast.stmt] = [placed(ast.Expr(call), node)]
         if queue.most is not None:
             length = ast.Call(ast.Name("len", ast.Load()), [rows], [])
             gone = ast.Call(_method(name, "pop"), [] if left else [ast.Constant(0)], [])
             test = ast.Compare(length, [ast.Gt()], [ast.Constant(queue.most)])
-            statements.append(_at(ast.If(test, [ast.Expr(gone)], []), node))
+            statements.append(placed(ast.If(test, [ast.Expr(gone)], []), node))
         return statements
 
 
 def _method(name: str, method: str) -> ast.expr:
     return ast.Attribute(ast.Name(name, ast.Load()), method, ast.Load())
-
-
-def _at(new: _Node, old: ast.AST) -> _Node:
-    """`new` where the old node stood: the parser of scripts has the source."""
-    for node in ast.walk(new):
-        if not hasattr(node, "lineno"):
-            ast.copy_location(node, old)
-    return new

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trtconv.export.exporters.scripted.forms.placing import Substituting, placed
+from trtconv.export.exporters.scripted.forms.steps import whole_number
 from trtconv.export.exporters.scripted.forms.variables import all_names, assigned, unused
 
 _CHANGES = frozenset(("append", "extend", "insert", "pop", "clear", "reverse", "remove", "sort"))
@@ -63,7 +65,7 @@ class _Counting(ast.NodeTransformer):
         number = unused("number", self._names)
         sets = [ast.Assign([copy.deepcopy(target)], _element(part, number)) for target, part in elements]
         new = ast.For(ast.Name(number, ast.Store()), _range(elements), [*sets, *node.body], node.orelse)
-        return _placed(new, node)
+        return placed(new, node)
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         return self._comprehension(node)
@@ -80,10 +82,10 @@ class _Counting(ast.NodeTransformer):
         if elements is None:
             return node
         number = unused("number", self._names)
-        replacing = _PutFor({target.id: _element(part, number) for target, part in elements})
+        replacing = Substituting({target.id: _element(part, number) for target, part in elements})
         tests = [replacing.visit(test) for test in source.ifs]
         new_source = ast.comprehension(ast.Name(number, ast.Store()), _range(elements), tests, 0)
-        return _placed(type(node)(replacing.visit(node.elt), [new_source]), node)
+        return placed(type(node)(replacing.visit(node.elt), [new_source]), node)
 
     def _elements(self, target: ast.expr, iterable: ast.expr) -> list[tuple[ast.Name, _Part | None]] | None:
         """The variables with what each step puts into them, None for its number; None where no part is looped over."""
@@ -121,34 +123,19 @@ class _Counting(ast.NodeTransformer):
         return False
 
 
-class _PutFor(ast.NodeTransformer):
-    def __init__(self, values: Mapping[str, ast.expr]) -> None:
-        self._values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return copy.deepcopy(self._values[node.id]) if node.id in self._values else node
-
-
 def _part(source: ast.expr) -> _Part | None:
     match source:
         case ast.Name(id=rows):
             return _Part(rows, 0, 0)
         case ast.Subscript(value=ast.Name(id=rows), slice=ast.Slice(lower=lower, upper=upper, step=None)):
-            start, cut = _whole(lower), _whole(upper)
+            start, cut = _bound(lower), _bound(upper)
             return _Part(rows, start, -cut) if start is not None and cut is not None and start >= 0 >= cut else None
     return None
 
 
-def _whole(bound: ast.expr | None) -> int | None:
+def _bound(bound: ast.expr | None) -> int | None:
     """A bound that is written as a number, 0 for none; None for what is not, or an end at 0."""
-    match bound:
-        case None:
-            return 0
-        case ast.Constant(value=int() as value) if value is not True and value is not False and value > 0:
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if value > 0:
-            return -value
-    return None
+    return 0 if bound is None else whole_number(bound) or None
 
 
 def _range(elements: Sequence[tuple[ast.Name, _Part | None]]) -> ast.expr:
@@ -171,11 +158,3 @@ def _changes(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
             yield name
-
-
-def _placed(new: ast.AST, old: ast.AST) -> ast.AST:
-    """`new` where the old node stood: the parser of scripts has the source."""
-    for node in ast.walk(new):
-        if not hasattr(node, "lineno"):
-            ast.copy_location(node, old)
-    return new

@@ -29,7 +29,7 @@ from trtconv.export.exporters.scripted.forms.folding import (
 )
 from trtconv.export.exporters.scripted.forms.leaving import of_this_loop, without_continue
 from trtconv.export.exporters.scripted.forms.steps import steps_of
-from trtconv.export.exporters.scripted.forms.variables import assigned, names_of_numbers, read, read_first
+from trtconv.export.exporters.scripted.forms.variables import assigned, names_of_numbers, one_by_one, read, read_first
 
 _LEAVES = (ast.Break, ast.Return, ast.Continue)
 # Over the parts of a module a script has no loop: it writes each step.
@@ -99,15 +99,9 @@ class _Peeling:
         return [new]
 
     def _assignment(self, statement: ast.Assign, target: ast.expr, value: ast.expr, facts: Facts) -> list[ast.stmt]:
-        match target, value:
-            # One after the other, unless one reads what another writes.
-            case ast.Tuple(elts=targets), ast.Tuple(elts=values) if (
-                len(targets) == len(values)
-                and any(constant_of(v) is not Unknown.VALUE for v in values)
-                and not assigned(targets) & read(values)
-            ):
-                parts = [ast.Assign([t], v) for t, v in zip(targets, values, strict=True)]
-                return self.block([ast.copy_location(part, statement) for part in parts], facts)
+        parts = one_by_one(statement)
+        if parts[0] is not statement and any(constant_of(part.value) is not Unknown.VALUE for part in parts):
+            return self.block(parts, facts)
         new = ast.copy_location(ast.Assign([target], folded(value, facts), statement.type_comment), statement)
         if isinstance(target, ast.Name):
             fact = constant_of(new.value)

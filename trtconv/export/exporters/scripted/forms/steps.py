@@ -52,12 +52,12 @@ def steps_of(target: ast.expr, iterable: ast.expr, names: set[str]) -> Steps | N
 def _of_range(target: ast.expr, arguments: list[ast.expr], names: set[str]) -> Steps | None:
     if not isinstance(target, ast.Name) or not 1 <= len(arguments) <= 3:
         return None
-    step = _whole(arguments[2]) if len(arguments) == 3 else 1
+    step = whole_number(arguments[2]) if len(arguments) == 3 else 1
     if step is None or step == 0:
         return None
     start: ast.expr = arguments[0] if len(arguments) > 1 else ast.Constant(0)
     stop = arguments[1] if len(arguments) > 1 else arguments[0]
-    variable, low = target.id, _whole(start)
+    variable, low = target.id, whole_number(start)
     before: list[ast.stmt] = []
     if low is None:
         name = _new_name("start", names)
@@ -95,7 +95,7 @@ class _Elements:
 def _elements(iterable: ast.expr, names: set[str], before: list[ast.stmt]) -> _Elements | None:
     numbered, together = _call(iterable, "enumerate"), _call(iterable, "zip")
     if numbered is not None:
-        start = _whole(numbered[1]) if len(numbered) == 2 else 0
+        start = whole_number(numbered[1]) if len(numbered) == 2 else 0
         inner = _elements(numbered[0], names, before) if start is not None and 1 <= len(numbered) <= 2 else None
         return None if inner is None else _Elements(parts=(inner,), start=start)
     if together is not None:
@@ -141,9 +141,10 @@ def _call(expression: ast.expr, name: str) -> list[ast.expr] | None:
     return None
 
 
-def _whole(expression: ast.expr) -> int | None:
+def whole_number(expression: ast.expr) -> int | None:
+    """The number that is written there, below zero too; None for what is computed."""
     if isinstance(expression, ast.UnaryOp) and isinstance(expression.op, ast.USub):
-        number = _whole(expression.operand)
+        number = whole_number(expression.operand)
         return None if number is None else -number
     literal = isinstance(expression, ast.Constant) and type(expression.value) is int
     return expression.value if literal else None  # type: ignore[attr-defined]

@@ -28,6 +28,17 @@ def _names(node: ast.AST) -> Iterator[ast.Name]:
                 yield name
 
 
+def one_by_one(statement: ast.Assign) -> list[ast.Assign]:
+    """`a, b = x, y` as an assignment of each; the statement where one of them reads what another writes."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if (
+            len(targets) == len(values) and not assigned(targets) & read(values)
+        ):
+            pairs = zip(targets, values, strict=True)
+            return [ast.copy_location(ast.Assign([target], value), statement) for target, value in pairs]
+    return [statement]
+
+
 def all_names(node: ast.AST) -> set[str]:
     """Every variable and parameter in it, those of comprehensions and functions inside too."""
     return {n.id if isinstance(n, ast.Name) else n.arg for n in ast.walk(node) if isinstance(n, (ast.Name, ast.arg))}

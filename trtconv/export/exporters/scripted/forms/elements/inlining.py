@@ -16,6 +16,7 @@ from typing import Any
 
 from trtconv.export.exporters.scripted.forms.elements.constants import PLAIN
 from trtconv.export.exporters.scripted.forms.order import EMBEDDED, SIMPLE, may_write
+from trtconv.export.exporters.scripted.forms.placing import Substituting
 from trtconv.export.exporters.scripted.forms.variables import all_names, assigned, unused
 
 # Methods that call methods.
@@ -99,7 +100,8 @@ class _Inlining:
         own = {n.id for n in stores if isinstance(n.ctx, ast.Store)} | set(values)
         renamed = {name: unused(f"{name}_of_{method.name}", self._names) for name in sorted(own)}
         body: list[ast.stmt] = [ast.Assign([ast.Name(renamed[name], ast.Store())], v) for name, v in values.items()]
-        replacing = _Replacing(renamed, same)
+        variables = {old: ast.Name(new, ast.Load()) for old, new in renamed.items()}
+        replacing = Substituting({**variables, **same})
         for statement in method.body:
             part = replacing.visit(copy.deepcopy(statement))
             is_result = isinstance(part, ast.Return) and part.value is not None
@@ -149,18 +151,6 @@ class _Hoisting(ast.NodeTransformer):
         name = unused("result", self._names)
         self.before.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], node), node))
         return ast.copy_location(ast.Name(name, ast.Load()), node)
-
-
-class _Replacing(ast.NodeTransformer):
-    """Other names for a method's variables, and the caller's in place of those that are the caller's."""
-
-    def __init__(self, renamed: dict[str, str], same: dict[str, ast.expr]) -> None:
-        self._renamed, self._same = renamed, same
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id in self._same:
-            return copy.deepcopy(self._same[node.id])
-        return ast.Name(self._renamed.get(node.id, node.id), node.ctx)
 
 
 def _parts_of_module(target: ast.expr, iterable: ast.expr, owner: Any) -> set[str]:
