@@ -14,8 +14,11 @@ from unittest import mock
 
 from trtconv.export.branches.by_size.named_sizes import NamedSizes, named_sizes
 from trtconv.export.branches.by_size.size_guards import SymbolicDim
-from trtconv.export.module.user_code import Frame, is_library
+from trtconv.export.module.user_code import Frame, is_library, is_own
 
+# Files of torch that stand for sizes, and those that describe operators.
+_OF_SIZES = ("/torch/fx/experimental/", "/torch/utils/_sympy/", "/contextlib.py")
+_OF_OPERATORS = ("/torch/_ops", "/torch/_subclasses/", "/torch/_refs/", "/torch/_prims", "/torch/_meta", "/torch/_decomp/")
 # The comparisons of a SymNode by the name of their sympy class.
 COMPARISONS = {"_eq": "Eq", "_ne": "Ne", "_lt": "Lt", "_le": "Le", "_gt": "Gt", "_ge": "Ge"}
 
@@ -29,6 +32,8 @@ def recording_env() -> Any:
         def __init__(self) -> None:
             super().__init__(duck_shape=False, specialize_zero_one=False)
             self.answers: dict[Any, tuple[bool | int | float, Frame | None]] = {}
+            # The expressions that code asked about, whoever wrote it, and not an operator for a case of its own.
+            self.by_code: set[Any] = set()
 
         def evaluate_expr(self, expression: Any, hint: Any = None, *args: Any, **options: Any) -> Any:
             if isinstance(expression, (bool, int, float)) or expression.is_number or not expression.free_symbols:
@@ -39,9 +44,13 @@ def recording_env() -> Any:
                 answer = super().evaluate_expr(expression, hint, *args, **options)
                 for guard in self.guards[before:]:
                     self.answers.setdefault(guard.expr, (True, _asking_line()))
+                    self.by_code.add(guard.expr)
                 return answer
-            if expression not in self.answers and not ShapeEnv._suppress_guards_tls():
-                self.answers[expression] = (hint, _asking_line())
+            if not ShapeEnv._suppress_guards_tls():
+                if expression not in self.answers:
+                    self.answers[expression] = (hint, _asking_line())
+                if expression not in self.by_code and _asked_by_code():
+                    self.by_code.add(expression)
             return sympy.sympify(hint)
 
     return RecordingEnv()
@@ -93,6 +102,22 @@ def symbolic_size(env: Any, dim: int | str, dims: Mapping[str, SymbolicDim]) -> 
         return dim
     symbolic = dims[dim]
     return env.create_symintnode(symbolic.symbol, hint=int(env.backed_var_to_val[symbolic.symbol])) * symbolic.multiple
+
+
+def _asked_by_code() -> bool:
+    """False where an operator asks, in C++ or in torch's own description of it: for a case of its own, such as one row.
+
+    Python asks a SymInt or SymBool, which are classes of torch/__init__.py; C++ asks the node in it.
+    """
+    frame, by_python = sys._getframe(2), False
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.endswith("/torch/__init__.py"):
+            by_python = True
+        elif not any(part in name for part in _OF_SIZES) and not is_own(name):
+            return by_python and not any(part in name for part in _OF_OPERATORS)
+        frame = frame.f_back  # type: ignore[assignment]
+    return True
 
 
 def _asking_line() -> Frame | None:

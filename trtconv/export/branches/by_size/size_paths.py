@@ -53,7 +53,8 @@ class SizePaths:
     each path (the first `paths` of them), then others at which a decision turns, and those that tables name. `steps`
     are the instructions of the user's code in the first run. `astray`: a run with numbers takes others, and no trace
     with symbols shows what the module computes at all sizes. `choices` are the lines that take the smallest or largest
-    of several sizes, which a run with symbols does not decide.
+    of several sizes, which a run with symbols does not decide. `turns_in_code`: code takes another way at some sizes, of
+    whatever package.
     """
 
     points: tuple[Sizes, ...] = ()
@@ -66,6 +67,13 @@ class SizePaths:
     steps: Mapping[Step, int] = field(default_factory=dict)
     astray: bool = False
     choices: tuple[Frame, ...] = ()
+    turns_in_code: bool = False
+
+    @property
+    def decides(self) -> bool:
+        """False where only operators take a size for a case of their own, which exporters know."""
+        unseen = self.tables or self.obstacle or self.astray or self.choices
+        return self.turns_in_code or bool(unseen)
 
     def coverage(self, tried: int) -> SizeCoverage:
         """The coverage when `tried` joint sizes were compared, the first of `points` among them."""
@@ -94,6 +102,7 @@ class _Search:
     tables: dict[Frame, None] = field(default_factory=dict)
     obstacles: dict[str, None] = field(default_factory=dict)
     choices: dict[Frame, None] = field(default_factory=dict)
+    turns_in_code: bool = False
     steps: Mapping[Step, int] = field(default_factory=dict)
     names: NamedSizes = field(default_factory=NamedSizes)
     runs: int = 0
@@ -134,6 +143,7 @@ def explore_sizes(
         "; ".join(search.obstacles),
         search.steps,
         choices=tuple(search.choices),
+        turns_in_code=search.turns_in_code,
     )
 
 
@@ -188,6 +198,7 @@ def _learn(search: _Search, run: SizeRun) -> None:
         condition = search.conditions[key]
         if condition is not None:
             open_decisions.append(condition)
+            search.turns_in_code |= expression in run.by_code
             if line is not None:
                 search.lines[line] = None
     for named in sizes_of_keys(list(run.text_keys), search.space, sizes):

@@ -56,7 +56,7 @@ class SizeRun:
     """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end.
 
     `answers` are the expressions that torch asked about, with the value and the user's line (None: a library asked),
-    `symbols` the dims in them. `text_keys` are the keys within reach of lines that put a size into a text, `choices`
+    `by_code` those that an operator did not ask about for a case of its own, `symbols` the dims in them. `text_keys` are the keys within reach of lines that put a size into a text, `choices`
     the lines that take the smallest or largest of several sizes.
     """
 
@@ -67,6 +67,7 @@ class SizeRun:
     obstacle: str = ""
     text_keys: tuple[Key, ...] = ()
     choices: tuple[Frame, ...] = ()
+    by_code: frozenset[Any] = frozenset()
 
 
 def copy_structure(module: nn.Module) -> nn.Module:
@@ -164,6 +165,7 @@ def _run_symbolic(
         obstacle,
         tuple(text_keys),
         tuple(choices),
+        frozenset(env.by_code),
     )
 
 

@@ -19,7 +19,9 @@ SECONDS, LEAST_RUNS = 2.0, 6
 
 
 def path_sizes(paths: SizePaths) -> tuple[Mapping[str, int], ...]:
-    """Sizes on each path through the module, where there are several."""
+    """Sizes on each path through the module, where code makes several."""
+    if not paths.decides:
+        return ()
     return paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]
 
 
@@ -43,7 +45,7 @@ def compared_at_large_values(
     effort = Effort(SECONDS, LEAST_RUNS)
     samples = [sample for kind in kinds for sample in _samples(job, kind, chosen, effort)]
     job, attempt = compared_at_samples(job, attempt, samples)
-    unproved = paths.paths > 1 or paths.tables or paths.obstacle or paths.astray
+    unproved = paths.decides
     beside = _beside(job, [*chosen, *others, *(paths.points[len(chosen) :] if unproved else ())])
     effort = Effort(SECONDS, LEAST_RUNS)
     for kind in kinds:
