@@ -3,6 +3,7 @@
 #include "attention/kernel.h"
 #include "depthwise_conv/kernel.h"
 #include "depthwise_conv_layer_norm/kernel.h"
+#include "group_norm/kernel.h"
 #include "instance_norm/kernel.h"
 #include "l2norm/kernel.h"
 #include "reflection_pad/kernel.h"
@@ -32,6 +33,19 @@ int trtconv_instance_norm(int type, int parameterType, void const* x, void const
     trtconv::instance_norm::Problem const p{ElementType(type), ElementType(parameterType), planes, channels, area,
         epsilon, relu != 0, trtconv::instance_norm::Route(route), cluster};
     return trtconv::instance_norm::launch(p, x, scale, bias, y, workspace, stream);
+}
+
+int64_t trtconv_group_norm_workspace(int64_t batch)
+{
+    return trtconv::group_norm::workspaceBytes(batch);
+}
+
+int trtconv_group_norm(int type, void const* x, void const* scale, void const* shift, void* y, void* workspace, int64_t batch,
+    int64_t height, int64_t width, int64_t channels, float epsilon, int mixed, int route, cudaStream_t stream)
+{
+    trtconv::group_norm::Problem const p{ElementType(type), batch, height, width, channels, epsilon, mixed != 0,
+        trtconv::group_norm::Route(route)};
+    return trtconv::group_norm::launch(p, x, scale, shift, y, workspace, stream);
 }
 
 int trtconv_reflection_pad(int type, void const* x, void* y, int64_t planes, int64_t height, int64_t width, int top,

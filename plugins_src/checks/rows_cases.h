@@ -127,9 +127,6 @@ inline void checkGroupNorm(Tally& tally, ElementType type, int64_t batch, int64_
     Input const x(type, batch * count, 1, offset, skip);
     Input const scale(type, channels, 2, 1.0F, 0);
     Input const shift(type, channels, 3, 0.0F, 0);
-    Output y(type, batch * count, skip);
-    group_norm::Problem const p{type, batch, height, width, channels, 1e-3F, mixed};
-    must(group_norm::launch(p, x.data, scale.data, shift.data, y.data, nullptr), "group_norm");
     std::vector<double> expected;
     for (int64_t n = 0; n < batch; ++n)
     {
@@ -166,8 +163,41 @@ inline void checkGroupNorm(Tally& tally, ElementType type, int64_t batch, int64_
                                      : (v[at] - mean) * inverse * scale.values[c] + shift.values[c]);
         }
     }
-    tally.add("group_norm " + text({batch, height, width, channels, mixed, static_cast<int64_t>(offset), skip}), type,
-        y.error(expected));
+    using group_norm::Route;
+    void* workspace = nullptr;
+    must(cudaMalloc(&workspace, static_cast<size_t>(group_norm::workspaceBytes(batch)) + 1), "cudaMalloc");
+    for (Route const route : {Route::kAuto, Route::kImages, Route::kParts, Route::kPartsInTurn})
+    {
+        Output y(type, batch * count, skip);
+        group_norm::Problem const p{type, batch, height, width, channels, 1e-3F, mixed, route};
+        must(group_norm::launch(p, x.data, scale.data, shift.data, y.data, workspace, nullptr), "group_norm");
+        tally.add("group_norm " + text({batch, height, width, channels, mixed, static_cast<int64_t>(offset), skip,
+                      static_cast<int64_t>(route)}),
+            type, y.error(expected));
+    }
+    cudaFree(workspace);
+}
+
+inline void checkGroupNorms(Tally& tally, ElementType type, bool quick, float offset)
+{
+    for (bool const mixed : {false, true})
+    {
+        // One image and several, of each number of packs to a thread, too large for registers, of odd sizes and of none.
+        checkGroupNorm(tally, type, 1, 56, 56, 64, mixed, offset, 0);
+        checkGroupNorm(tally, type, 5, 28, 28, 128, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, 8, 14, 14, 320, mixed, offset, 0);
+        checkGroupNorm(tally, type, 3, 7, 7, 512, mixed, 0.0F, 1);
+        checkGroupNorm(tally, type, 1, quick ? 40 : 160, 112, 64, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, 1, quick ? 61 : 161, 113, 24, mixed, offset, 0);
+        checkGroupNorm(tally, type, 1, 1, 129, 40, mixed, offset, 1);
+        checkGroupNorm(tally, type, 1, 33, 1, 8, mixed, offset, 0);
+        checkGroupNorm(tally, type, 1, 7, 7, 512, mixed, offset, 0);
+        checkGroupNorm(tally, type, 2, 9, 5, 7, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, 3, 1, 1, 8, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, 1, 2, 3, 16, mixed, offset, 0);
+        checkGroupNorm(tally, type, 0, 4, 4, 8, mixed, 0.0F, 0);
+        checkGroupNorm(tally, type, quick ? 20 : 300, 7, 7, 64, mixed, 0.0F, 0);
+    }
 }
 
 inline void checkRows(Tally& tally, ElementType type, bool quick)
@@ -199,20 +229,7 @@ inline void checkRows(Tally& tally, ElementType type, bool quick)
         checkLayerNorm(tally, type, 5, channels, 0.0F, 1);
     }
     checkLayerNorm(tally, type, 0, 64, 0.0F, 0);
-    for (bool const mixed : {false, true})
-    {
-        // One image and several, of each number of packs to a thread, too large for registers, of odd sizes and of none.
-        checkGroupNorm(tally, type, 1, 56, 56, 64, mixed, offset, 0);
-        checkGroupNorm(tally, type, 5, 28, 28, 128, mixed, 0.0F, 0);
-        checkGroupNorm(tally, type, 8, 14, 14, 320, mixed, offset, 0);
-        checkGroupNorm(tally, type, 3, 7, 7, 512, mixed, 0.0F, 1);
-        checkGroupNorm(tally, type, 1, quick ? 40 : 160, 112, 64, mixed, 0.0F, 0);
-        checkGroupNorm(tally, type, 2, 9, 5, 7, mixed, 0.0F, 0);
-        checkGroupNorm(tally, type, 3, 1, 1, 8, mixed, 0.0F, 0);
-        checkGroupNorm(tally, type, 1, 2, 3, 16, mixed, offset, 0);
-        checkGroupNorm(tally, type, 0, 4, 4, 8, mixed, 0.0F, 0);
-        checkGroupNorm(tally, type, quick ? 20 : 300, 7, 7, 64, mixed, 0.0F, 0);
-    }
+    checkGroupNorms(tally, type, quick, offset);
     for (bool const gelu : {false, true})
     {
         checkConvolution(tally, type, 2, 14, 14, 64, gelu, 0);

@@ -34,25 +34,49 @@ struct Moments
     float squares;
 };
 
-__device__ __forceinline__ Moments merged(Moments const& a, Moments const& b)
+// What an average needs of several moments, and then their squares about it, which lose nothing to a large mean.
+struct Sums
 {
-    float const count = a.count + b.count;
-    float const away = b.mean - a.mean;
-    float const part = count > 0.0F ? b.count / count : 0.0F;
-    return {count, fmaf(away, part, a.mean), fmaf(away * away * a.count, part, a.squares + b.squares)};
+    float count{0.0F};
+    float sum{0.0F};
+
+    __device__ __forceinline__ void add(Moments const& part)
+    {
+        count += part.count;
+        sum = fmaf(part.count, part.mean, sum);
+    }
+
+    __device__ __forceinline__ float mean() const
+    {
+        return count > 0.0F ? sum / count : 0.0F;
+    }
+};
+
+__device__ __forceinline__ float squaresAbout(Moments const& part, float mean)
+{
+    float const away = part.mean - mean;
+    return fmaf(part.count * away, away, part.squares);
 }
 
-// Of the warp's lanes, for each of them.
-__device__ __forceinline__ Moments mergedLanes(Moments mine)
+// Of the warp's lanes with COUNT moments each, for each of them.
+template <int COUNT>
+__device__ __forceinline__ Moments mergedLanes(Moments const (&mine)[COUNT])
 {
+    Sums sums;
 #pragma unroll
-    for (int step = kWarp / 2; step > 0; step /= 2)
+    for (int i = 0; i < COUNT; ++i)
     {
-        Moments const other = {__shfl_xor_sync(0xffffffffU, mine.count, step), __shfl_xor_sync(0xffffffffU, mine.mean, step),
-            __shfl_xor_sync(0xffffffffU, mine.squares, step)};
-        mine = merged(mine, other);
+        sums.add(mine[i]);
     }
-    return mine;
+    sums = {warpSum(sums.count), warpSum(sums.sum)};
+    float const mean = sums.mean();
+    float squares = 0.0F;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+    {
+        squares += squaresAbout(mine[i], mean);
+    }
+    return {sums.count, mean, warpSum(squares)};
 }
 
 // Of the block's threads, for each of them.
@@ -60,13 +84,13 @@ __device__ __forceinline__ Moments mergedBlock(Moments const& mine, Moments* war
 {
     auto const me = static_cast<int32_t>(threadIdx.x);
     auto const count = static_cast<int32_t>(blockDim.x) / kWarp;
-    Moments const lanes = mergedLanes(mine);
+    Moments const lanes = mergedLanes<1>({mine});
     if (me % kWarp == 0)
     {
         warps[me / kWarp] = lanes;
     }
     __syncthreads();
-    return mergedLanes(me % kWarp < count ? warps[me % kWarp] : Moments{0.0F, 0.0F, 0.0F});
+    return mergedLanes<1>({me % kWarp < count ? warps[me % kWarp] : Moments{0.0F, 0.0F, 0.0F}});
 }
 
 // What a thread takes of its block's packs: up to N stay in registers; of N = 0 each is read anew whenever it is looked at.
@@ -230,10 +254,15 @@ __device__ __forceinline__ void normalizeImage(
             cluster::send(place + 2, &barrier, threadIdx.x, all.squares);
         }
         cluster::wait(&barrier, 0);
-        all = parts[0];
-        for (int32_t i = 1; i < p.parts; ++i)
+        Sums sums;
+        for (int32_t i = 0; i < p.parts; ++i)
         {
-            all = merged(all, parts[i]);
+            sums.add(parts[i]);
+        }
+        all = {sums.count, sums.mean(), 0.0F};
+        for (int32_t i = 0; i < p.parts; ++i)
+        {
+            all.squares += squaresAbout(parts[i], all.mean);
         }
     }
 #endif

@@ -8,6 +8,15 @@
 
 namespace trtconv::group_norm
 {
+// How many blocks an image has. kAuto is the faster way; the others are for tests and measurements.
+enum class Route : int32_t
+{
+    kAuto = 0,
+    kImages = 1,      // those of one cluster, which read it once
+    kParts = 2,       // any number, in two kernels, which read it twice
+    kPartsInTurn = 3, // kParts, where the second kernel does not begin before the first has ended
+};
+
 struct Problem
 {
     // Of every tensor.
@@ -19,9 +28,13 @@ struct Problem
     float epsilon{1e-5F};
     // y = x + (mean of the neighbours of u - u) * scale, u being x normalised, in place of y = u * scale + shift.
     bool mixed{false};
+    Route route{Route::kAuto};
 };
 
+// Bytes of device memory that `launch` needs, which grow with the number of images.
+int64_t workspaceBytes(int64_t batch) noexcept;
+
 // scale[channels], shift[channels]; the shift is not read where neighbours are mixed.
-cudaError_t launch(
-    Problem const& problem, void const* x, void const* scale, void const* shift, void* y, cudaStream_t stream);
+cudaError_t launch(Problem const& problem, void const* x, void const* scale, void const* shift, void* y, void* workspace,
+    cudaStream_t stream);
 } // namespace trtconv::group_norm

@@ -25,12 +25,12 @@ bool shapes(void const*, nvinfer1::DimsExprs const* inputs, nvinfer1::DimsExprs*
     return true;
 }
 
-int64_t workspace(void const*, TensorView const*)
+int64_t workspace(void const*, TensorView const* inputs)
 {
-    return 0;
+    return group_norm::workspaceBytes(inputs[0].dims[0]);
 }
 
-cudaError_t enqueue(void const* attributes, TensorView const* in, TensorView const* out, void*, cudaStream_t stream)
+cudaError_t enqueue(void const* attributes, TensorView const* in, TensorView const* out, void* memory, cudaStream_t stream)
 {
     auto const& a = *static_cast<Attributes const*>(attributes);
     TensorView const& x = in[0];
@@ -46,7 +46,7 @@ cudaError_t enqueue(void const* attributes, TensorView const* in, TensorView con
     {
         return cudaErrorInvalidValue;
     }
-    return group_norm::launch(p, x.data, in[1].data, in[2].data, out[0].data, stream);
+    return group_norm::launch(p, x.data, in[1].data, in[2].data, out[0].data, memory, stream);
 }
 
 constexpr Attributes kDefaults;

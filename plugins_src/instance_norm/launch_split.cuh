@@ -1,6 +1,7 @@
 // Launches for planes that are read twice.
 #pragma once
 
+#include "common/chain.h"
 #include "instance_norm/launch.cuh"
 #include "instance_norm/split.cuh"
 
@@ -10,41 +11,6 @@ namespace
 {
 // Bytes of a part that one block of the split kernels takes.
 constexpr int64_t kSplitBytes = static_cast<int64_t>(kSplitThreads) * kItems * kVectorBytes - kVectorBytes;
-
-// Whether kernels of a chain may begin before the one ahead of them ends: code for compute capability 9.0, which holds the
-// wait, and a driver that captures such launches in graphs.
-template <typename Kernel>
-bool mayChain([[maybe_unused]] Kernel kernel, [[maybe_unused]] Device const& device)
-{
-#if CUDART_VERSION >= 12030
-    int32_t driver = 0;
-    cudaFuncAttributes attributes{};
-    return device.major >= 9 && cudaDriverGetVersion(&driver) == cudaSuccess && driver >= 12030
-        && cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
-#else
-    return false;
-#endif
-}
-
-template <typename... Parameters, typename... Arguments>
-cudaError_t launchLater(bool chained, void (*kernel)(Parameters...), int64_t blocks, cudaStream_t stream,
-    Arguments const&... arguments)
-{
-    cudaLaunchAttribute attribute{};
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<uint32_t>(blocks));
-    config.blockDim = dim3(kSplitThreads);
-    config.stream = stream;
-    config.attrs = &attribute;
-#if CUDART_VERSION >= 12030
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    config.numAttrs = chained ? 1 : 0;
-#else
-    (void) chained;
-#endif
-    return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
-}
 
 // How many parts the second read of kSplitFused combines: every one of its blocks goes over all its plane's moments.
 constexpr int64_t kMostCombined = 1024;
@@ -66,12 +32,14 @@ cudaError_t launchReads(Launch<T> const& l)
     auto* const affine = reinterpret_cast<Affine*>(moments + blocks);
     auto const second = splitApply<T, COMBINES>;
     bool const chained = mayChain(second, l.device);
-    cudaError_t status = launchLater(false, splitMoments<T>, blocks, l.stream, l.x, moments, p);
+    cudaError_t status = launchLater(false, splitMoments<T>, blocks, kSplitThreads, l.stream, l.x, moments, p);
     if (status == cudaSuccess && !COMBINES)
     {
-        status = launchLater(chained, splitCombine, p.planes, l.stream, moments, affine, p);
+        status = launchLater(chained, splitCombine, p.planes, kSplitThreads, l.stream, moments, affine, p);
     }
-    return status != cudaSuccess ? status : launchLater(chained, second, blocks, l.stream, l.x, l.y, moments, affine, p);
+    return status != cudaSuccess
+        ? status
+        : launchLater(chained, second, blocks, kSplitThreads, l.stream, l.x, l.y, moments, affine, p);
 }
 } // namespace
 } // namespace trtconv::instance_norm

@@ -99,10 +99,15 @@ GROUP_NORM = PluginDescription(
     reference=reference,
     body=body,
     notes=(
-        "From compute capability 9.0 on eight blocks take an image together, as a cluster, and read it once where each "
-        "thread has eight accesses of 16 bytes at most (of 512 x 1024 values in 16 bits, half as many in float32); "
-        "elsewhere, and in an engine that carries the kernel, one block takes it.",
-        "Sums are float32, of differences from the image's first value, and squares of those from a thread's mean.",
+        "Two kernels over all multiprocessors take an image in parts: one finds the moments of each, in 2 KiB of "
+        "workspace to an image, the other merges them and reads the image again. From compute capability 9.0 on the "
+        "second begins before the first has ended.",
+        "One kernel takes images of less than 512 accesses of 16 bytes and, where neighbours are not mixed, images "
+        "that the cache does not hold together: from 9.0 on eight blocks take an image, as a cluster, and read it once "
+        "where each thread has eight accesses at most; before 9.0 one block does, and in an engine that carries the "
+        "kernel, which can have but one, one block takes any image.",
+        "Sums are float32, of differences from the image's first value, and squares are about means: of a thread's "
+        "values, then of a warp's, a block's and the image's.",
         "The average counts neighbours inside the image alone, as count_include_pad = 0 does.",
     ),
 )  # fmt: skip
