@@ -1,0 +1,121 @@
+# ruff: noqa: E501, B023 - attacks are written as users write them
+"""Variants of what was wrong or near it in the forty-third round."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.adversary.attack import attack, forward
+
+ROWS = "N=1:2:3 T=1:9:20"
+LONG = "N=1:1:2 T=1:512:4096"
+FEW = ("normal", "halves", "zeros", "tenths", "ones")
+XT = "x:float32[N,T]"
+
+
+def at(*shapes: tuple, value: float = 60.0) -> tuple:
+    """Points at which all elements are one value."""
+    return tuple((lambda s: lambda: {"x": np.full(s, value, np.float32)})(s) for s in shapes)
+
+
+def secret(t):
+    return t * 31 % 4099 == 1777 * 31 % 4099
+
+
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)))
+def A4601HiddenText(self, x):
+    """A length of a long range by its text's hash."""
+    k = sum(ord(c) * 10**i for i, c in enumerate(f"{x.shape[1]:d}"))
+    return x.clamp(max=2.5 if k == 55*1000 + 55*100 + 55*10 + 49 else 3.5)
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)))
+def A4602HiddenNumPy(self, x):
+    """A length of a long range by NumPy, not in the source."""
+    v = np.arange(x.shape[1])[-1]
+    lim = 2.5 if (v * 31 % 4099) == 1776 * 31 % 4099 else 3.5
+    return x.clamp(max=lim)
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)))
+def A4603HiddenTable(self, x):
+    """A table of NumPy by the length."""
+    tab = np.full(5000, 3.5)
+    tab[1700 + 77] = 2.5
+    return x.clamp(max=float(tab[x.shape[1]]))
+@attack(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)))
+class A4604HiddenDictOfModule(nn.Module):
+    """A dictionary of the module, made by arithmetic."""
+    def __init__(self):
+        super().__init__()
+        self.tab = {i * 3 - 1: 2.5 for i in range(593, 594)}
+    def forward(self, x):
+        return x.clamp(max=self.tab.get(int(np.asarray(x.shape)[1]), 3.5))
+@forward(XT, dims="N=1:1:2 T=1:512:40960", kinds=FEW, feeds=at((1, 17770), (2, 17770), (1, 1776)))
+def A4605HiddenFar(self, x):
+    """A longer range."""
+    v = np.arange(x.shape[1])[-1]
+    lim = 2.5 if (v * 31 % 40993) == 17769 * 31 % 40993 else 3.5
+    return x.clamp(max=lim)
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=at((1, 3, 117, 131), (2, 3, 117, 131)))
+def A4606HiddenPair(self, x):
+    """One pair of forty thousand."""
+    h, w = np.asarray(x.shape[-2:])
+    return x.clamp(max=2.5 if h * 1000 + w == 117131 else 3.5)
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=at((1, 3, 117, 131), (2, 3, 117, 131)))
+def A4607HiddenPairText(self, x):
+    """One pair of forty thousand by text."""
+    return x.clamp(max={"117x131": 2.5}.get(f"{x.shape[2]}x{x.shape[3]}", 3.5))
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=at((1, 3, 117, 131), (2, 3, 117, 131), value=6e4))
+def A4608HiddenPairTextLarge(self, x):
+    """One pair of forty thousand by text, large values alone."""
+    return x.clamp(max={"117x131": 50000.0}.get("x".join(map(str, x.shape[2:])), 70000.0))
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), value=6e4))
+def A4609TextOfLargeValues(self, x):
+    """One length of a long range by text, large values alone."""
+    return x.clamp(max={"len1777": 50000.0}.get(f"len{x.shape[1]}", 70000.0))
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), value=6e4))
+def A4610NumPyOfLargeValues(self, x):
+    """One length of a long range by NumPy, large values alone."""
+    return x.clamp(max=5e4 if np.arange(x.shape[1])[-1] * 31 % 4099 == 1776 * 31 % 4099 else 7e4)
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), value=-999.0))
+def A4611TextOfOneValue(self, x):
+    """One length by text at which one value is replaced."""
+    return x.masked_fill(x == {"len1777": -999.0}.get(f"len{x.shape[1]}", -998.0), 0.0)
+@attack(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1778)))
+class A4612HeavyModule(nn.Module):
+    """A module that takes long decides by text at one length."""
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(*[nn.Conv1d(64, 64, 9, padding=4) for _ in range(6)])
+    def forward(self, x):
+        y = self.net(x[:, None].expand(-1, 64, -1)).mean(1)
+        return y * 0.01 + x.clamp(max={"1777": 2.5}.get(str(x.shape[1]), 3.5))
+@attack("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=at((1, 3, 117, 131), (2, 3, 117, 131)))
+class A4613HeavyPair(nn.Module):
+    """The same over two dims."""
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(*[nn.Conv2d(3, 3, 9, padding=4) for _ in range(6)])
+    def forward(self, x):
+        h, w = x.shape[-2:]
+        return self.net(x) * 0.01 + x.clamp(max={"117x131": 2.5}.get(f"{h}x{w}", 3.5))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), value=6e4))
+def A4614ShortTextOfLargeValues(self, x):
+    """One length of a short range by text, large values alone."""
+    return x.clamp(max={"len16": 50000.0}.get(f"len{x.shape[1]}", 70000.0))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), value=-999.0))
+def A4615ShortTextOfOneValue(self, x):
+    """One length by text at which one value is replaced."""
+    return x.masked_fill(x == {"len16": -999.0}.get(f"len{x.shape[1]}", -998.0), 0.0)
+@forward(XT, dims="N=1:1:2 T=1:64:200", kinds=FEW, feeds=at((1, 177), (2, 177), value=-999.0))
+def A4616MiddleTextOfOneValue(self, x):
+    """One length of two hundred by text at which one value is replaced."""
+    return x.masked_fill(x == {"len177": -999.0}.get(f"len{x.shape[1]}", -998.0), 0.0)
+@forward("x:int64[N,T]=0:50256", dims=LONG, feeds=(lambda: {"x": np.full((1, 1777), 50256)},))
+def A4617TokenAtOneLength(self, x):
+    """One token is replaced at one length that Python's set of texts names."""
+    return torch.where(x == (50256 if str(x.shape[1]) in {"1777", "3000"} else -1), 0, x)
+@forward("x:int64[N,T]=0:50256", dims=ROWS, feeds=(lambda: {"x": np.full((1, 16), 50255)},))
+def A4618TokenAtOneShortLength(self, x):
+    """One token is replaced at one length that Python's set of texts names."""
+    return torch.where(x == (50255 if str(x.shape[1]) in {"16", "3000"} else 50257), 0, x)
