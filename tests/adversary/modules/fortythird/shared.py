@@ -109,7 +109,7 @@ def A4548ReshapeBySize(self, x):
 def A4549AtLeastTwo(self, x):
     """squeeze, atleast_3d, broadcast_to, movedim, narrow, tensor_split, unflatten are views, whatever the size."""
     y = x + 0
-    y.squeeze().clamp_(max=6e4)
+    y.squeeze(1).clamp_(max=6e4)
     u = x + 1
     torch.atleast_3d(u).movedim(0, -1).clamp_(max=5e4)
     a, b = torch.tensor_split(x + 2, 2, 1)
@@ -249,7 +249,7 @@ class A4558CacheInPlace(nn.Module):
         valid = torch.arange(16) < a + t
         causal = torch.arange(16) <= torch.arange(a, a + t)[:, None]
         w = (self.q(x) @ cache.mT).masked_fill(~(valid & causal), float("-inf")).softmax(-1)
-        return w @ cache, cache, over
+        return w @ cache, cache, torch.full((), over)
 @attack(XT, dims=ROWS, kinds=FEW, feeds=some(7e4))
 class A4559BuffersThatMove(nn.Module):
     """A running peak is read before it is written; it starts again by reset at each call, and copies share its memory."""
