@@ -279,3 +279,51 @@ class A4640HeadByName(nn.Module):
     def forward(self, x):
         k = str(x.shape[1])
         return self.heads[k if k in self.heads else "any"](x[:, None])
+NAN = (lambda: {"x": np.array([[0.0, -0.0, 1, np.nan, -1, 3, np.inf, -np.inf]], np.float32)},)
+
+
+@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN)
+def A4641BucketOfNaN(self, x):
+    """A bucket of what is not a number is the last."""
+    return torch.bucketize(x, torch.tensor([-1.0, 0.0, 2.5]))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN)
+def A4642BucketOfNaNRight(self, x):
+    """The same from the right."""
+    return torch.bucketize(x, torch.tensor([-1.0, 0.0, 2.5]), right=True)
+@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN)
+def A4643SearchOfNaN(self, x):
+    """searchsorted in edges."""
+    return torch.searchsorted(torch.tensor([-1.0, 0.0, 2.5]), x)
+@attack(XT, dims=ROWS, kinds=FEW, feeds=NAN)
+class A4644EmbeddedBucket(nn.Module):
+    """An embedding of a bucket, the edges a buffer."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("edges", torch.linspace(-2, 2, 5))
+        self.emb = nn.Embedding(6, 3)
+    def forward(self, x):
+        return self.emb(torch.bucketize(x, self.edges))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN)
+def A4645ClampedZero(self, x):
+    """One over a clamped zero keeps its sign."""
+    return 1 / x.clamp(min=0.0)
+@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN)
+def A4646ReluOfZero(self, x):
+    """One over relu's zero."""
+    return 1 / F.relu(x)
+@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN)
+def A4647AngleOfClamped(self, x):
+    """atan2 of a clamped zero and minus one."""
+    return torch.atan2(x.clamp(0.0, 1.0), -torch.ones_like(x))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN)
+def A4648SignbitOfClamped(self, x):
+    """The sign bit of a clamped zero."""
+    return torch.signbit(x.clamp(max=0.0)), torch.signbit(x.clamp(-1, 0.0))
+@forward(X4, dims=ROWS, kinds=FEW, feeds=(lambda: {"x": np.full((1, 3, 4), 3e19, np.float32)}, lambda: {"x": np.full((1, 3, 4), 1e10, np.float32)}))
+def A4649LargeLayerNorm(self, x):
+    """A layer norm of large rows."""
+    return F.layer_norm(x, (4,))
+@forward(X4, dims=ROWS, kinds=FEW, feeds=(lambda: {"x": np.array([[[3e19, -3e19, 1e19, 0]]], np.float32)}, lambda: {"x": np.array([[[1e19, 1e19, 1e19, 2e18]]], np.float32)}))
+def A4650LargeGroupNorm(self, x):
+    """Group norm and variances of large rows."""
+    return F.group_norm(x.mT, 2), x.var(-1), x.std(1, unbiased=False)
