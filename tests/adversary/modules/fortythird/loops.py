@@ -1,4 +1,4 @@
-# ruff: noqa: E501, RUF005, RUF007, B905, PERF, PLR, C4, SIM - attacks are written as users write them
+# ruff: noqa: E501, RUF007, B905, PERF, PLR, C4, SIM, B007, B023, RUF059 - attacks are written as users write them
 """Loops over moving lengths: Python's numbers within, lists, queues, dictionaries, what is read behind, early exits, sizes that act within."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.adversary.attack import attack, forward
+from tests.adversary.attack import attack
 from tests.adversary.inputs import FINITE
 from tests.adversary.values import values_at
 

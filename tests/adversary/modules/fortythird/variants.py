@@ -327,3 +327,91 @@ def A4649LargeLayerNorm(self, x):
 def A4650LargeGroupNorm(self, x):
     """Group norm and variances of large rows."""
     return F.group_norm(x.mT, 2), x.var(-1), x.std(1, unbiased=False)
+@attack(X4, dims=ROWS, kinds=FEW)
+class A4651FullInALoop(nn.Module):
+    """A full of a whole number over 2^24 within a loop, in whole numbers."""
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+    def forward(self, x):
+        k = torch.full((x.shape[0],), 16777216)
+        h = x[:, 0]
+        for t in range(x.shape[1]):
+            k = k + 1
+            h = torch.tanh(self.lin(h)) + x[:, t] * (k % 2)[:, None]
+        return h
+@attack(X4, dims=ROWS, kinds=FEW)
+class A4652FullFlags(nn.Module):
+    """A full of a flag within a loop, used as a mask and counted."""
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+    def forward(self, x):
+        done = torch.full((x.shape[0],), False)
+        n = torch.full((x.shape[0],), 7)
+        h = x[:, 0]
+        for t in range(x.shape[1]):
+            done = done | (h[:, 0] > 1)
+            h = torch.where(done[:, None], h, torch.tanh(self.lin(h)) + x[:, t])
+            n = n // 2 + t
+        return h, (n / 2).float(), (n * 0.3).long()
+@attack(X4, dims=ROWS, kinds=FEW)
+class A4653FullCast(nn.Module):
+    """A full of a large whole number, cast behind the loop."""
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+    def forward(self, x):
+        k = torch.full((x.shape[0],), 123456789)
+        h = x[:, 0]
+        for t in range(x.shape[1]):
+            h = torch.tanh(self.lin(h)) + x[:, t]
+            k = torch.where(h[:, 0] > 0, k, k - 1)
+        return h, k.long(), (k % 1000).int()
+@forward(XT, **BIG)
+def A4654RealAttribute(self, x):
+    """The attribute real, filled in place."""
+    y = x + 0
+    z = y.real
+    z.masked_fill_(z > 6e4, 1.0)
+    return y, z
+@forward(XT, **BIG)
+def A4655TypeAsAndContiguous(self, x):
+    """type_as and contiguous, filled in place."""
+    y = x + 0
+    z = y.to(torch.float32).type_as(x).contiguous()
+    z.masked_fill_(z > 6e4, 1.0)
+    return y, z
+@forward(XT, **BIG)
+def A4656CpuReturned(self, x):
+    """cpu() written in place and returned beside its base."""
+    y = x + 0
+    z = y.cpu()
+    z.clamp_(max=6e4)
+    return y, z
+@forward(X4, **BIG4)
+def A4657ReshapeAsOnly(self, x):
+    """reshape_as of what is turned."""
+    y = x + 0
+    y.mT.reshape_as(x).clamp_(max=6e4)
+    return y
+@forward(X4, **BIG4)
+def A4658FlattenOfTurned(self, x):
+    """flatten of turned rows."""
+    u = x + 1
+    u.transpose(0, 1).flatten().clamp_(max=6e4)
+    return u
+@forward(X4, **BIG4)
+def A4659TwoOfThem(self, x):
+    """reshape_as of one tensor and flatten of another."""
+    y, u = x + 0, x + 1
+    y.mT.reshape_as(x).clamp_(max=6e4)
+    u.transpose(0, 1).flatten().clamp_(max=6e4)
+    return y, u
+@forward(X4, **BIG4)
+def A4660RavelAndReshape(self, x):
+    """reshape_as of one tensor and a mask of another's ravel."""
+    y, v = x + 0, x + 2
+    y.mT.reshape_as(x).clamp_(max=6e4)
+    v.transpose(0, 1).ravel().masked_fill_(v.transpose(0, 1).ravel() > 6e4, 0)
+    return y, v
