@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B007, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, B007, B023, B905, RUF007 - attacks are written as users write them
 """Loops over moving lengths: Python's numbers within, lists, queues, dictionaries, what is read behind, early exits, sizes that act within."""
 
 from __future__ import annotations

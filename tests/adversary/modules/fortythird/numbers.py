@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B007, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 """Values at their ends: halves, bytes, whole numbers over 2^24, signs of zero, subnormal numbers, NaN in comparisons, ties, roundings, remainders, searches, scatters."""
 
 from __future__ import annotations

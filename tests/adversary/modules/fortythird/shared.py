@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B007, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, B006, B019, B023 - attacks are written as users write them
 """Memory that is shared, state that stays: aliases in eval, views by layout, containers of modules, hooks, caches, parametrizations, counters."""
 
 from __future__ import annotations

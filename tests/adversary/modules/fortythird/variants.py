@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B007, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, B023 - attacks are written as users write them
 """Variants of what was wrong or near it in the forty-third round."""
 
 from __future__ import annotations

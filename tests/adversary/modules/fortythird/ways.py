@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B007, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, B023 - attacks are written as users write them
 """Ways and constants by size that hide from a tracer: one size in a long range, joint sizes, tables, NumPy's numbers, texts."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B007, B023, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 """Works of engineers: detectors, trackers, readers of text, point clouds, graphs, codecs, recommenders, samplers, state spaces, metrics."""
 
 from __future__ import annotations
