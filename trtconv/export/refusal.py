@@ -57,6 +57,10 @@ EMPTY = (
     "a tensor without elements comes out of that line there, which exporters and ONNX Runtime compute otherwise than "
     "torch: give ranges with --dynamic in which it has some, or pad what it is cut from"
 )
+TEXT_OF_SIZE = (
+    "a traced size has another text than its number: compare sizes as numbers, hold what depends on one in a tensor "
+    "and index it, or give ranges with --dynamic in which it is the same"
+)
 GIVES_NAN = (
     "the module itself gives NaN there, at inputs as they are served: keep divisions from 0 / 0 (an epsilon in the "
     "divisor, or torch.where), or say with a value range which inputs there are"

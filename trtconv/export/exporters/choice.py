@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from trtconv.core.errors import AccuracyError
 from trtconv.core.model.file import load_model, load_structure
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
@@ -29,7 +30,7 @@ from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.module.noise.near_ties import told_ties
-from trtconv.export.refusal import export_error, rounded_dims, size_paths
+from trtconv.export.refusal import TEXT_OF_SIZE, export_error, rounded_dims, size_paths
 from trtconv.export.sizes.file_sizes import differing_sizes, rounds_anything
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES, meets_floats_of_sizes
 from trtconv.export.sizes.scan import scan_sizes
@@ -54,6 +55,8 @@ WAYS = (
 MOST_CUTS = 3
 # Sizes to which formulas are fitted beside those that are always recorded.
 MOST_FITTED = 24
+# Sizes at which a recording differs and that become samples, each also fed at the boundaries of its decisions.
+MOST_FED = 6
 # What torch.export says when Python's own functions on numbers got a size.
 SIZE_LOST = (
     "Constraints violated", "data-dependent", "SymInt", "SymFloat", "built-in function", "aten_bitwise",
@@ -84,6 +87,7 @@ def choose(job: ExportTask) -> ChosenExport:
     moves: list[Move] = []
     doubtful: list[tuple[int, ChosenExport]] = []
     decides = False
+    wrong_by_text = ""
     by_manner = {symbolic: Recordings(job, symbolic) for symbolic in (False, True)}
     while waiting:
         way = waiting.pop(0)
@@ -102,14 +106,16 @@ def choose(job: ExportTask) -> ChosenExport:
                 _dims_to_scan(way, paths, result, job),
             )
         if result.equal and paths is not None:
-            job, result = compared_on_paths(job, result, paths)
+            job, result = compared_on_paths(job, result, path_sizes(paths))
         if result.equal and paths is not None:
             job, result = probed(job, result, path_sizes(paths))
             job, result = allow_for_rounding(job, result)
         if result.equal and paths is not None:
-            moves = moves_of(result, paths.points, recordings)
+            moves = moves_of(result, paths, recordings)
             at = tuple(tuple(m.sizes.items()) for m in moves if m.where)[:MOST_FITTED]
             waiting = [replace(w, sizes=at) if w.generalises and at else w for w in waiting]
+            job, result = compared_on_paths(job, result, [m.sizes for m in moves[:MOST_FED]])
+            job, result = probed(job, result, [m.sizes for m in moves[:MOST_FED]]) if moves else (job, result)
             job, result = compared_at_large_values(job, result, paths, [m.sizes for m in moves])
             job, result = allow_for_rounding(job, result)
         if result.equal:
@@ -133,7 +139,9 @@ def choose(job: ExportTask) -> ChosenExport:
             if not doubts:
                 return chosen
             # Another way may hold the formula, or both ways of a decision.
-            doubtful.append((len(doubts), chosen))
+            wrong_by_text = wrong_by_text or next((k.note for k in left_out if k.certain), "")
+            if not any(k.certain for k in left_out):
+                doubtful.append((len(doubts), chosen))
             waiting = _holding_both(left_out, way, waiting)
             decides = decides or bool(left_out)
         if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
@@ -141,10 +149,12 @@ def choose(job: ExportTask) -> ChosenExport:
         if not waiting and any(a.asks for a in attempts) and not way.as_exported:
             # What the user wrote for exporters may be all that they can follow.
             waiting = [replace(w, as_exported=True) for w in ways(job.request)]
-        if doubtful and not any((w.symbolic and not w.splits) or decides for w in waiting):
+        if (doubtful or wrong_by_text) and not any((w.symbolic and not w.splits) or decides for w in waiting):
             break
     if doubtful:
         return min(doubtful, key=lambda pair: pair[0])[1]
+    if wrong_by_text:
+        raise AccuracyError(wrong_by_text, hint=TEXT_OF_SIZE, details=[a.describe() for a in attempts])
     # That there is no loop explains nothing.
     raise export_error([a for a in attempts if not isinstance(a.error, NoLoopError)], job, paths)
 
@@ -186,7 +196,7 @@ def _holding_both(left_out: Sequence[KeptWay], way: Way, waiting: list[Way]) -> 
     cuts = (*way.cuts, *(c for name in at_one if (c := Cut(name, 1)) not in way.cuts))
     apart = [Way("dynamo", export_dynamo, symbolic=True, splits=True, cuts=cuts)] if cuts != way.cuts else []
     apart = apart if len(cuts) <= MOST_CUTS else []
-    if way.exporter == "dynamo":
+    if way.exporter == "dynamo" and not any(k.unguarded for k in left_out):
         # All other sizes are guarded.
         return apart
     return [*apart, *waiting]

@@ -160,8 +160,9 @@ def searchsorted(
         return NotImplemented
     after_equal = right or side == "right"
     row = sorted_sequence if sorted_sequence.dim() == 1 else sorted_sequence.unsqueeze(-2)
-    before = row <= values.unsqueeze(-1) if after_equal else row < values.unsqueeze(-1)
-    return before.to(torch.int64).sum(-1).to(torch.int32 if out_int32 else torch.int64)
+    # torch's search goes on while an element is not beyond the value, which holds for NaN to the end.
+    beyond = row > values.unsqueeze(-1) if after_equal else row >= values.unsqueeze(-1)
+    return (~beyond).to(torch.int64).sum(-1).to(torch.int32 if out_int32 else torch.int64)
 
 
 def bucketize(func: Any, values: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:

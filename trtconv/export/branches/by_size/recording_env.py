@@ -18,7 +18,7 @@ from trtconv.export.module.user_code import Frame, is_library, is_own
 
 # Files of torch that stand for sizes, and those that describe operators.
 _OF_SIZES = ("/torch/fx/experimental/", "/torch/utils/_sympy/", "/contextlib.py")
-_OF_OPERATORS = ("/torch/_ops", "/torch/_subclasses/", "/torch/_refs/", "/torch/_prims", "/torch/_meta", "/torch/_decomp/")
+_OF_OPERATORS = tuple(f"/torch/_{name}" for name in ("ops", "subclasses/", "refs/", "prims", "meta", "decomp/"))
 # The comparisons of a SymNode by the name of their sympy class.
 COMPARISONS = {"_eq": "Eq", "_ne": "Ne", "_lt": "Lt", "_le": "Le", "_gt": "Gt", "_ge": "Ge"}
 

@@ -23,7 +23,7 @@ from trtconv.export.branches.by_size.named_sizes import NamedSizes
 from trtconv.export.branches.by_size.size_guards import SizeGuard, guard_of
 from trtconv.export.branches.by_size.size_masks import SizeMask, joined, listed
 from trtconv.export.branches.by_size.size_run import OUT_OF_TIME, SizeRun, copy_structure, run_symbolic
-from trtconv.export.branches.lookups import sizes_of_keys, table_keys
+from trtconv.export.branches.lookups import Key, sizes_of_keys, table_keys
 from trtconv.export.module.runner import ModuleRunner, load_dynamo
 from trtconv.export.module.user_code import Frame, format_frame
 from trtconv.export.sizes.evaluate import UnreadableError
@@ -53,8 +53,9 @@ class SizePaths:
     each path (the first `paths` of them), then others at which a decision turns, and those that tables name. `steps`
     are the instructions of the user's code in the first run. `astray`: a run with numbers takes others, and no trace
     with symbols shows what the module computes at all sizes. `choices` are the lines that take the smallest or largest
-    of several sizes, which a run with symbols does not decide. `turns_in_code`: code takes another way at some sizes, of
-    whatever package.
+    of several sizes, which a run with symbols does not decide. `turns_in_code`: code takes another way at some sizes,
+    whoever wrote it. `named` are the sizes that keys in the code name. `in_text`: a size is put into a text, of which
+    torch.export makes the text of a symbol, without a guard.
     """
 
     points: tuple[Sizes, ...] = ()
@@ -68,6 +69,8 @@ class SizePaths:
     astray: bool = False
     choices: tuple[Frame, ...] = ()
     turns_in_code: bool = False
+    named: tuple[Sizes, ...] = ()
+    in_text: bool = False
 
     @property
     def decides(self) -> bool:
@@ -103,6 +106,8 @@ class _Search:
     obstacles: dict[str, None] = field(default_factory=dict)
     choices: dict[Frame, None] = field(default_factory=dict)
     turns_in_code: bool = False
+    named: dict[tuple[tuple[str, int], ...], Sizes] = field(default_factory=dict)
+    in_text: bool = False
     steps: Mapping[Step, int] = field(default_factory=dict)
     names: NamedSizes = field(default_factory=NamedSizes)
     runs: int = 0
@@ -144,6 +149,8 @@ def explore_sizes(
         search.steps,
         choices=tuple(search.choices),
         turns_in_code=search.turns_in_code,
+        named=tuple(search.named.values()),
+        in_text=search.in_text,
     )
 
 
@@ -185,11 +192,19 @@ def _fresh(runner: ModuleRunner) -> Any:
         return copy_structure(runner.module)
 
 
+def _take_named(search: _Search, keys: list[Key], sizes: Sizes) -> None:
+    """Take in the sizes that the keys of a table name."""
+    for named in sizes_of_keys(keys, search.space, sizes):
+        search.points.setdefault(tuple(named.items()), named)
+        search.named.setdefault(tuple(named.items()), named)
+
+
 def _learn(search: _Search, run: SizeRun) -> None:
     """Take in a run: its path, the sizes at which each of its decisions fails, the keys of a table it looked into."""
     sizes = dict(run.sizes)
     search.points.setdefault(tuple(sizes.items()), sizes)
     search.choices.update(dict.fromkeys(run.choices))
+    search.in_text |= run.in_text
     open_decisions = []
     for expression, value, line in run.answers:
         key = expression, value
@@ -201,12 +216,10 @@ def _learn(search: _Search, run: SizeRun) -> None:
             search.turns_in_code |= expression in run.by_code
             if line is not None:
                 search.lines[line] = None
-    for named in sizes_of_keys(list(run.text_keys), search.space, sizes):
-        search.points.setdefault(tuple(named.items()), named)
+    _take_named(search, list(run.text_keys), sizes)
     if run.lookup is not None:
         search.tables[run.lookup.tb_frame.f_code.co_filename, run.lookup.tb_lineno] = None
-        for named in sizes_of_keys(table_keys(run.lookup.tb_frame), search.space, sizes):
-            search.points.setdefault(tuple(named.items()), named)
+        _take_named(search, table_keys(run.lookup.tb_frame), sizes)
     elif run.obstacle:
         search.obstacles[run.obstacle] = None
     else:

@@ -56,7 +56,8 @@ class SizeRun:
     """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end.
 
     `answers` are the expressions that torch asked about, with the value and the user's line (None: a library asked),
-    `by_code` those that an operator did not ask about for a case of its own, `symbols` the dims in them. `text_keys` are the keys within reach of lines that put a size into a text, `choices`
+    `by_code` those that an operator did not ask about for a case of its own, `symbols` the dims in them. `text_keys`
+    are the keys within reach of lines that put a size into a text, which `in_text` says that one does. `choices` are
     the lines that take the smallest or largest of several sizes.
     """
 
@@ -68,6 +69,7 @@ class SizeRun:
     text_keys: tuple[Key, ...] = ()
     choices: tuple[Frame, ...] = ()
     by_code: frozenset[Any] = frozenset()
+    in_text: bool = False
 
 
 def copy_structure(module: nn.Module) -> nn.Module:
@@ -129,6 +131,7 @@ def _run_symbolic(
         tensors = [torch.empty([symbolic_size(env, d, dims) for d in s.dims], dtype=_dtype(s)) for s in specs]
     lookup, obstacle = None, ""
     text_keys: dict[Key, None] = {}
+    in_text: dict[Frame, None] = {}
     choices: dict[Frame, None] = {}
     try:
         with (
@@ -138,7 +141,7 @@ def _run_symbolic(
             within_64_bits(),
             padded_encoders(),
             packed.sequences_counted(),
-            sizes_in_text(text_keys),
+            sizes_in_text(text_keys, in_text),
             mode,
             torch.no_grad(),
             # Operators that C++ takes apart (pad, upsample) would want numbers for sizes.
@@ -166,20 +169,22 @@ def _run_symbolic(
         tuple(text_keys),
         tuple(choices),
         frozenset(env.by_code),
+        bool(in_text),
     )
 
 
 @contextmanager
-def sizes_in_text(keys: dict[Key, None]) -> Iterator[None]:
+def sizes_in_text(keys: dict[Key, None], lines: dict[Frame, None]) -> Iterator[None]:
     """Sizes that the user's code writes into a text are numbers there, and each number is a path of its own.
 
     torch writes the name of a symbol and records nothing, so that `TABLE[f"{h}x{w}"]` would look up `s12xs34`. The keys
-    within reach of such a line are put into `keys`.
+    within reach of such a line are put into `keys`, the line into `lines`.
     """
     import torch
 
     def noted(size: Any, frame: FrameType) -> bool:
         keys.update(dict.fromkeys(table_keys(frame, text=True)))
+        lines[frame.f_code.co_filename, frame.f_lineno] = None
         return True
 
     with numbers_in_text({torch.SymInt: int}, noted):

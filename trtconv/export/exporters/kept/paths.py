@@ -25,12 +25,14 @@ def path_sizes(paths: SizePaths) -> tuple[Mapping[str, int], ...]:
     return paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]
 
 
-def compared_on_paths(job: ExportTask, attempt: Attempt, paths: SizePaths) -> tuple[ExportTask, Attempt]:
-    """The job with a sample on each path through the module, and the attempt compared there.
+def compared_on_paths(
+    job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
+) -> tuple[ExportTask, Attempt]:
+    """The job with a sample at these sizes, those of each path through the module, and the attempt compared there.
 
     What comes after the export is compared there too.
     """
-    return compared_at_samples(job, attempt, _samples(job, "random", path_sizes(paths)))
+    return compared_at_samples(job, attempt, _samples(job, "random", sizes))
 
 
 def compared_at_large_values(

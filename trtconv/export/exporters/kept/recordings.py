@@ -7,18 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trtconv.core.effort import Effort
 from trtconv.core.model.file import load_model
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.exporters.torchscript import export_torchscript
+from trtconv.export.sizes.comparisons import numbers_in_text
 from trtconv.export.sizes.generalise.align import Moved, StructureDiffersError, align, describe_reader
 from trtconv.export.symbolic.builtins import symbolic_builtins
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 Sizes = Mapping[str, int]
 # What recording at other sizes may take, beside as long as the file's own export took.
@@ -29,11 +34,13 @@ SECONDS, LEAST_RECORDED = 2.0, 3
 class Move:
     """What is otherwise when the module is recorded at other sizes.
 
-    `where` is the node that reads a constant which is another one there; empty where the operators are others.
+    `where` is the node that reads a constant which is another one there, `numbers` that constant at the file's sizes
+    and there; both are empty where the operators are others.
     """
 
     sizes: Sizes
     where: str = ""
+    numbers: tuple[Array, ...] = ()
 
 
 @dataclass
@@ -53,11 +60,15 @@ class Recordings:
         return self._graphs[key]
 
     def _recorded(self, sizes: dict[str, int]) -> onnx.GraphProto | None:
+        import torch
+
         folder = self.job.folder / "recordings"
         folder.mkdir()
         try:
             trace = self.job.trace(sizes)
-            with symbolic_builtins(trace.flat) if self.symbolic else nullcontext():
+            followed = symbolic_builtins(trace.flat) if self.symbolic else nullcontext()
+            # Recorded, a size is a tensor, whose text is another one.
+            with followed, numbers_in_text({torch.Tensor: int}, lambda tensor, _: _is_size(tensor)):
                 candidate = export_torchscript(trace, folder / self.job.request.output.name, None)
             return load_model(candidate.model).graph
         except Exception:  # noqa: BLE001 - the exporter raises whatever a module makes it raise
@@ -96,7 +107,8 @@ class Recordings:
             else:
                 graph = self.at(base)
                 if constants and graph is not None:
-                    moves.append(Move(there, describe_reader(graph, constants[0])))
+                    first = constants[0]
+                    moves.append(Move(there, describe_reader(graph, first), first.values))
             if sizes not in points:
                 # Each holds the weights, and is hardly asked for again.
                 self._graphs.pop(frozenset(there.items()))
@@ -108,12 +120,22 @@ class Recordings:
         return None if graphs[0] is None or graphs[1] is None else align([graphs[0], graphs[1]])
 
 
-def moves_of(attempt: Attempt, points: Sequence[Sizes], recordings: Recordings) -> list[Move]:
-    """What is otherwise at other sizes than those of a file that is one recorded run; nothing for another file."""
+def _is_size(tensor: Any) -> bool:
+    """True for what a size is while a run is recorded, among other tensors."""
+    return bool(tensor.dim() == 0 and tensor.device.type == "cpu" and not tensor.is_floating_point())
+
+
+def moves_of(attempt: Attempt, paths: SizePaths, recordings: Recordings) -> list[Move]:
+    """What is otherwise at other sizes than those of a file that is one run, or was made where sizes stand in texts.
+
+    Nothing for another file.
+    """
     candidate, way = attempt.candidate, attempt.way
-    if candidate is None or candidate.exporter != "torchscript" or way.generalises or way.scripts:
+    if candidate is None or way.generalises or way.scripts:
         return []
-    return recordings.moves(points, SECONDS + candidate.seconds)
+    if candidate.exporter != "torchscript" and not paths.in_text:
+        return []
+    return recordings.moves((*paths.named, *paths.points), SECONDS + candidate.seconds)
 
 
 def _spread(space: ShapeSpace, base: Sizes) -> Iterator[Sizes]:

@@ -15,7 +15,7 @@ from trtconv.export.module.user_code import Frame, calling_frames, innermost_use
 # What gives its tensor itself, or a view of it, where no element has to move.
 AT_TIMES_VIEWS = frozenset(
     ("reshape", "reshape_as", "contiguous", "flatten", "ravel", "to", "type", "type_as", "float", "half", "double",
-     "int", "long", "bfloat16", "bool", "cpu", "as_tensor", "asarray")
+     "int", "long", "bfloat16", "bool", "cpu", "as_tensor", "asarray", "sum_to_size")
 )  # fmt: skip
 
 

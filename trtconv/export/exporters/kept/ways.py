@@ -4,9 +4,17 @@ them apart.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from onnx.external_data_helper import uses_external_data
+from onnx.numpy_helper import to_array
+
+from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.file import load_model
 from trtconv.core.text.listing import list_first, name_sizes
 from trtconv.export.branches.explain import find_fork
 from trtconv.export.exporters.attempt import Attempt, ExportTask
@@ -14,6 +22,10 @@ from trtconv.export.exporters.kept.recordings import Move, Recordings
 from trtconv.export.exporters.kept.views import written_views
 from trtconv.export.exporters.scripted.parts import in_scripts
 from trtconv.export.module.user_code import Frame, quote_frame
+from trtconv.export.sizes.generalise.align import LARGEST_CONSTANT
+
+if TYPE_CHECKING:
+    import onnx
 
 MOST_SHOWN = 3
 Sizes = Mapping[str, int]
@@ -21,10 +33,15 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True)
 class KeptWay:
-    """What a file keeps of some sizes: the `note` on it, and the dims at whose size of 1 the module does otherwise."""
+    """What a file keeps of some sizes: the `note` on it, and the dims at whose size of 1 the module does otherwise.
+
+    `unguarded`: torch.export has no guard for it at other sizes either. `certain`: the file is wrong there.
+    """
 
     note: str
     at_one: tuple[str, ...] = ()
+    unguarded: bool = False
+    certain: bool = False
 
 
 def kept_ways(
@@ -32,19 +49,22 @@ def kept_ways(
 ) -> tuple[KeptWay, ...]:
     """What the file of the attempt keeps of the sizes at which it was made; `points` are sizes on each path.
 
-    torch.export guards all sizes but 1, of which it takes a dim for none. A recorded run guards nothing: `moves` says
-    what is otherwise at other sizes.
+    torch.export guards all sizes but 1, of which it takes a dim for none, and those that stand in a text. A recorded
+    run guards nothing: `moves` says what is otherwise at other sizes.
     """
     candidate, way = attempt.candidate, attempt.way
-    if candidate is None or (way.splits and not way.cuts):
+    if candidate is None:
         return ()
+    if way.splits and not way.cuts:
+        # Its parts are cut where guards say so, and none speaks of a size of 1.
+        return (*_written_views(job), *_by_text(job, candidate.model, moves))
     recorded = candidate.exporter == "torchscript"
     left_out = [*_written_views(job)]
     if recorded:
         left_out += _one_way(job, attempt, candidate.sizes, points, recordings)
         left_out += [] if left_out else _moved(job, attempt, moves)
     else:
-        left_out += _at_one(job, points, recordings)
+        left_out += _at_one(job, points, recordings) or _by_text(job, candidate.model, moves)
     cut = {c.dim for c in way.cuts}
     return tuple(k for k in left_out if not cut or not set(k.at_one) <= cut)
 
@@ -84,6 +104,33 @@ def _at_one(job: ExportTask, points: Sequence[Sizes], recordings: Recordings) ->
             note = f"the module computes with another number at {name_sizes(sizes)}, and the file with one at all sizes"
             return [KeptWay(note, at_one=ones)]
     return []
+
+
+def _by_text(job: ExportTask, model: Path, moves: Sequence[Move]) -> list[KeptWay]:
+    """Where the text of a size leads to another number, of which the file has one, or another way."""
+    recorded_at = tuple(dict(job.sizes).items())
+    if not moves:
+        return []
+    graph = load_model(model).graph
+    constants, branches = _constants(graph), any(node.op_type == "If" for node in walk_nodes(graph.node))
+    for move in moves:
+        if [(n.dtype, n.tobytes()) in constants for n in move.numbers] == [True, False]:
+            note = (
+                f"the module takes another number at {name_sizes(move.sizes)} than at {name_sizes(dict(job.sizes))}, "
+                f"by the text of a size, and the file would have one at all sizes: {move.where}"
+            )
+            return [KeptWay(note, unguarded=True, certain=True)]
+        line = None if move.where or branches else _fork(job, dict(job.sizes), move.sizes)
+        if line is not None:
+            return [KeptWay(_decides_in_words(job, line, recorded_at), unguarded=True)]
+    return []
+
+
+def _constants(graph: onnx.GraphProto) -> frozenset[tuple[Any, bytes]]:
+    """The constants of a file, of whatever shape: a scalar may be one of a row there."""
+    tensors = [*graph.initializer, *(a.t for n in walk_nodes(graph.node) for a in n.attribute if a.name == "value")]
+    arrays = (to_array(t) for t in tensors if not uses_external_data(t) and math.prod(t.dims) <= LARGEST_CONSTANT)
+    return frozenset((a.dtype, a.tobytes()) for a in arrays)
 
 
 def _moved(job: ExportTask, attempt: Attempt, moves: Sequence[Move]) -> list[KeptWay]:
