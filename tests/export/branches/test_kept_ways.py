@@ -88,6 +88,7 @@ AT_ONE = {
     "a step or an example": "x = F.hardtanh(x, -3.0, 3.0) if x.shape[0] == 1 or x.shape[1] == 1 else x; return x * 2",
     "what is no number": "if len(x) == 1:\n            x = x.nan_to_num(0.0)\n        return x * 2",
     "a view of a turned tensor": "y = x + 1; z = y.T.reshape(-1); z[z > 60000.0] = 0; return y",
+    "a sum of one row": "y = x + 1; z = y.sum_to_size(1, x.shape[1]); z.clamp_(max=60000.0); return y",
     "a view of a part": "y = x + 1; z = y[:, ::2].contiguous(); z.clamp_(max=60000.0); return y",
 }
 BY_SIZE = {
@@ -97,10 +98,11 @@ BY_SIZE = {
     "a sorted list": ("10.0 * sorted([x.shape[1], 8])[0]", 2),
     "a count": ("10.0 * len(range(0, x.shape[1], 8))", 3),
     "a shape": ("2.5 if x.shape == (1, 16) else 3.5", 16),
+    "a text": ("{'len16': 5e4}.get(f'len{x.shape[1]}', 7e4)", 16),
+    "the end of a text": ("5e4 if str(x.shape[1]).endswith('6') else 7e4", 6),
 }
 LOOKED_UP = {
     "a set": "if x.shape[1] in {3, 16}:\n            x = x.clamp(max=2.5)\n        return x * 2",
-    "a text": "return x.clamp(max={'len16': 2.5}.get(f'len{x.shape[1]}', 3.5))",
     "nothing": "if x.shape[0] < 2:\n            x = x.clamp(max=2.5)\n        return x * 2",
 }
 
@@ -120,7 +122,8 @@ def test_what_python_looks_up_by_a_size_is_in_the_file(write_module, export, tmp
     path = write_module(f"import bisect\n\n\n{HEAD}        return x.clamp(max={number})\n")
     export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=1:9:20")
     for length in (1, 9, size, 20):
-        np.testing.assert_array_equal(*_run(tmp_path, path, np.full((1, length), 99.0, np.float32)))
+        for value in (99.0, 6e4):
+            np.testing.assert_array_equal(*_run(tmp_path, path, np.full((1, length), value, np.float32)))
 
 
 @pytest.mark.parametrize("name", LOOKED_UP)

@@ -116,7 +116,7 @@ def test_short_time_transforms_of_powers_of_two_stay():
 
 
 def test_searching():
-    edges, x = torch.tensor([-1.0, 0.0, 0.5, 0.5, 1.0]), torch.tensor([[-2.0, 0.0, 0.5], [0.7, 1.0, 3.0]])
+    edges, x = torch.tensor([-1.0, 0.0, 0.5, 0.5, 1.0]), torch.tensor([[-2.0, 0.0, 0.5], [0.7, float("nan"), 3.0]])
     for right in (False, True):
         assert torch.equal(order.bucketize(None, x, edges, right=right), torch.bucketize(x, edges, right=right))
     assert torch.equal(order.isin(None, x, edges), torch.isin(x, edges))

@@ -14,6 +14,7 @@ from unittest import mock
 
 from trtconv.core.text.listing import list_first, name_sizes
 from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, quote_frame
+from trtconv.export.sizes.comparisons import numbers_in_text
 
 LEAVING = ("__float__", "item", "tolist")
 MOST_SHOWN = 3
@@ -41,21 +42,25 @@ def plain_numbers() -> Iterator[dict[Frame, float]]:
 
 
 @contextmanager
-def hashed_by_number() -> Iterator[None]:
-    """While recording, sizes are found in dictionaries and sets as the numbers that they are.
+def sizes_as_numbers() -> Iterator[None]:
+    """While recording, sizes are found in dictionaries and sets, and stand in texts, as the numbers that they are.
 
     There a size is a tensor, of which each is another key: `{16: 2.5}.get(x.shape[1])` would find nothing at any size.
+    Its text is another one, too: `tensor(16)`.
     """
     import torch
 
     by_identity = torch.Tensor.__hash__
 
     def by_number(tensor: Any) -> int:
-        if torch.jit.is_tracing() and tensor.dim() == 0 and not tensor.is_floating_point() and not tensor.is_complex():
-            return hash(int(tensor))
-        return int(by_identity(tensor))
+        return hash(int(tensor)) if may_be_size(tensor) else int(by_identity(tensor))
 
-    with mock.patch.object(torch.Tensor, "__hash__", by_number):
+    def may_be_size(tensor: Any, _: Any = None) -> bool:
+        if not torch.jit.is_tracing() or tensor.dim() > 0:
+            return False
+        return not tensor.is_floating_point() and not tensor.is_complex()
+
+    with mock.patch.object(torch.Tensor, "__hash__", by_number), numbers_in_text({torch.Tensor: int}, may_be_size):
         yield
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from trtconv.export.branches.plain_numbers import hashed_by_number
+from trtconv.export.branches.plain_numbers import sizes_as_numbers
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.recorded.bits import SINCE, NewerOpsetError
 from trtconv.export.exporters.recorded.operators import recorded_forms
@@ -63,7 +63,7 @@ def _record(trace: Trace, output: Path, opset: int) -> None:
     with (
         torch.no_grad(),
         recorded_forms(opset),
-        hashed_by_number(),
+        sizes_as_numbers(),
         mock.patch.object(torch._C, "_jit_onnx_log", return_value=None),
     ):
         torch.onnx.export(

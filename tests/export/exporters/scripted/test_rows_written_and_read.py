@@ -57,7 +57,7 @@ BODIES = {
 }
 
 
-SLOW = ("element by element", "there and back", "overlapping sums", "a recursive filter")
+SLOW = ("element by element", "there and back", "overlapping sums", "a recursive filter", "with all that was written")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.exporters.torchscript import export_torchscript
-from trtconv.export.sizes.comparisons import numbers_in_text
 from trtconv.export.sizes.generalise.align import Moved, StructureDiffersError, align, describe_reader
 from trtconv.export.symbolic.builtins import symbolic_builtins
 
@@ -60,15 +59,11 @@ class Recordings:
         return self._graphs[key]
 
     def _recorded(self, sizes: dict[str, int]) -> onnx.GraphProto | None:
-        import torch
-
         folder = self.job.folder / "recordings"
         folder.mkdir()
         try:
             trace = self.job.trace(sizes)
-            followed = symbolic_builtins(trace.flat) if self.symbolic else nullcontext()
-            # Recorded, a size is a tensor, whose text is another one.
-            with followed, numbers_in_text({torch.Tensor: int}, lambda tensor, _: _is_size(tensor)):
+            with symbolic_builtins(trace.flat) if self.symbolic else nullcontext():
                 candidate = export_torchscript(trace, folder / self.job.request.output.name, None)
             return load_model(candidate.model).graph
         except Exception:  # noqa: BLE001 - the exporter raises whatever a module makes it raise
@@ -118,11 +113,6 @@ class Recordings:
         """What moved between two recordings; None where one cannot be made. Raises StructureDiffersError."""
         graphs = self.at(here), self.at(there)
         return None if graphs[0] is None or graphs[1] is None else align([graphs[0], graphs[1]])
-
-
-def _is_size(tensor: Any) -> bool:
-    """True for what a size is while a run is recorded, among other tensors."""
-    return bool(tensor.dim() == 0 and tensor.device.type == "cpu" and not tensor.is_floating_point())
 
 
 def moves_of(attempt: Attempt, paths: SizePaths, recordings: Recordings) -> list[Move]:
