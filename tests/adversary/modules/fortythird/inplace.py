@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023 - attacks are written as users write them
+# ruff: noqa: B023 - attacks are written as users write them
 """Variants of the forty-third round's writes in place into what is a view, or the tensor itself, at some sizes only."""
 
 from __future__ import annotations
