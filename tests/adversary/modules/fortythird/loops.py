@@ -30,7 +30,7 @@ def lengths(*sizes: int, text: str = X4, rows: int = 1) -> tuple:
 ALL = lengths(1, 2, 3, 8, 13, 19, 20)
 
 
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4521HashInALoop(nn.Module):
     """A congruential generator of Python's unbounded numbers gives each step's scale."""
     def __init__(self):
@@ -56,7 +56,7 @@ class A4522NegativePlaces(nn.Module):
         for t in range(-n, 0):
             h = self.cell(x[:, t // 2] + x[:, t % 3 % n], h)
         return h, x[:, -n // 2], x[:, (-n) // 3]
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4523DecayOfPython(nn.Module):
     """A float of Python decays within the loop and clips at its end."""
     def __init__(self):
@@ -68,7 +68,7 @@ class A4523DecayOfPython(nn.Module):
             w = max(0.1, w * 0.7) if t % 2 else w - 0.01
             h = w * torch.tanh(self.lin(h)) + (1 - w) * x[:, t]
         return h * w
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4524QueueOfThree(nn.Module):
     """A queue of three states from which the oldest falls; the mean of what it holds."""
     def __init__(self):
@@ -83,7 +83,7 @@ class A4524QueueOfThree(nn.Module):
                 q[0] = q[0] + q[-1]
             out.append(sum(q) / len(q))
         return torch.stack(out, 1), q[0], q[-1]
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4525LastOfTheLoop(nn.Module):
     """The index and the row of the last step are read behind the loop."""
     def __init__(self):
@@ -141,7 +141,7 @@ class A4528TwoLoopsOverOneList(nn.Module):
             g = self.b(rest.pop(), g)
             bw.insert(0, g)
         return torch.stack([torch.cat(p, -1) for p in zip(fw, bw)], 1)
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4529ResidualOfTwoBack(nn.Module):
     """A residual of two steps back where there is one: rows[-2], neighbours by zip of a list with its tail."""
     def __init__(self):
@@ -173,7 +173,7 @@ class A4530BestSoFar(nn.Module):
             at = torch.where(better, t, at)
             row = torch.where(better[:, None], x[:, t], row)
         return best, at, row
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4531TableOfStates(nn.Module):
     """States in a dictionary by step parity and by the step; one read again by a key of a size."""
     def __init__(self):
@@ -188,7 +188,7 @@ class A4531TableOfStates(nn.Module):
             state[t % 2] = self.cell(x[:, t], state[(t + 1) % 2])
             seen[t] = state[t % 2]
         return state[0], state[1], seen[n // 2], torch.stack(list(seen.values()), 1)
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4532DefaultsAndOrder(nn.Module):
     """Groups of steps by remainder in a defaultdict, in an order of first sight, means of each."""
     def __init__(self):
@@ -200,7 +200,7 @@ class A4532DefaultsAndOrder(nn.Module):
             groups[(t * 2 + 1) % 3].append(self.lin(row))
         last = OrderedDict((k, v[-1]) for k, v in groups.items())
         return torch.stack([torch.stack(v).mean(0) for v in groups.values()]), torch.stack(list(last.values()))
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4533WritesBehindItself(nn.Module):
     """A row that was put in a list is written in place at the next step."""
     def __init__(self):
@@ -216,7 +216,7 @@ class A4533WritesBehindItself(nn.Module):
             if t > 0:
                 out[-2].add_(1.0)
         return torch.stack(out, 1)
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4534ViewsOfAState(nn.Module):
     """Views of one state are listed while it goes on in place: all show the end."""
     def __init__(self):
@@ -260,7 +260,7 @@ class A4536HalvingLevels(nn.Module):
             x = torch.tanh(self.lin(torch.cat([x[:, ::2], x[:, 1::2]], -1)))
             means.append(x.mean(1))
         return x[:, 0], torch.stack(means).amax(0), means[-1] * len(means)
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4537AccumulateAndPairs(nn.Module):
     """itertools' accumulate with a function, pairwise, islice and chain over rows."""
     def __init__(self):
@@ -272,7 +272,7 @@ class A4537AccumulateAndPairs(nn.Module):
         pair = [a * b for a, b in itertools.pairwise(itertools.chain(rows, rows[:1]))]
         part = list(itertools.islice(acc, 0, None, 2))
         return torch.stack(acc, 1), torch.stack(pair, 1), torch.stack(part, 1)
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4538ElseOfALoop(nn.Module):
     """A loop with break at a step by the length, whose else acts when it did not."""
     def __init__(self):
@@ -299,7 +299,7 @@ class A4539RowsOfOwnLengths(nn.Module):
             r = row[:n].flip(0)
             out.append(F.pad(r, (0, x.shape[1] - n)))
         return torch.stack(out)
-@attack(X4, **LOOP, feeds=ALL)
+@attack(X4, **LOOP, feeds=ALL, refused="the path through the module depends on the size")
 class A4540ScheduleOfLayers(nn.Module):
     """Layers used in turn over the steps, a bounce at both ends, the count kept in Python."""
     def __init__(self):

@@ -42,7 +42,7 @@ def A4562SignsOfZero(self, x):
 def A4563Roundings(self, x):
     """round with decimals, positive and negative, floors of quotients, halves away from zero by an own rule."""
     return x.round(decimals=1), x.round(decimals=-1), torch.div(x, 0.1, rounding_mode="floor"), torch.div(x, -0.3, rounding_mode="trunc"), x // 0.1, x % 0.1, torch.fmod(x, -0.3), torch.sign(x) * (x.abs() + 0.5).floor(), x.frac()
-@forward("i:int32[N,T]=-2147483648:2147483647", dims=ROWS, feeds=row(-2147483648, 2147483647, -7, 7, 0, 16777217, -16777217, dtype=np.int32, name="i"))
+@forward("i:int32[N,T]=-2147483648:2147483647", dims=ROWS, feeds=row(-2147483648, 2147483647, -7, 7, 0, 16777217, -16777217, dtype=np.int32, name="i"), refused="the module computes in FP64")
 def A4564WholeNumbers(self, i):
     """int32 that wraps in sums and products, floors and remainders of negatives, a float mean over 2^24, abs of the least."""
     return i * 3, i + i.roll(1, 1), i // 7, i % 7, i // -7, i % -7, torch.fmod(i, 7), i.float(), i / 3, i.abs(), i.sum(1), (i.double() * 0.1).long(), i == 16777216.0, i.clamp(max=2147483646), -i, i.float().int() == i
@@ -69,7 +69,7 @@ def A4568TiesOfAllKinds(self, x):
     r = o.argsort(1)
     m = x.median(1)
     return v, s, r, m.values, x.argmax(1), x.argmin(1), x.kthvalue(k, 1).values, x.flatten().argmax(), (s[:, 1:] != s[:, :-1]).sum(1) + 1, x.amax((0, 1)), (x == x.amax(1, keepdim=True)).float()
-@forward(XT, "i:int64[N,T]=0:5", dims=ROWS, kinds=FEW, feeds=(lambda: {"x": np.arange(10, dtype=np.float32)[None], "i": np.array([[0, 0, 0, 1, 1, 5, 5, 2, 2, 2]])},))
+@forward(XT, "i:int64[N,T]=0:5", dims=ROWS, kinds=FEW, feeds=(lambda: {"x": np.arange(10, dtype=np.float32)[None], "i": np.array([[0, 0, 0, 1, 1, 5, 5, 2, 2, 2]])},), refused="the exporter has no form of bincount")
 def A4569ScattersTwice(self, x, i):
     """Duplicate places: scatter_add, scatter_reduce of five kinds with and without self, index_add, index_put accumulate, index_reduce, bincount with weights."""
     z = torch.ones(x.shape[0], 6)
@@ -146,7 +146,7 @@ class A4577ConvolutionsOfKinds(nn.Module):
 def A4578NormsAtTheirEnds(self, x):
     """normalize, cosine, cdist, pairwise distances, layer and RMS norms, hypot, var of what overflows in squares."""
     return F.normalize(x, dim=-1), F.cosine_similarity(x, x.flip(1), -1), torch.cdist(x, x.flip(1)), F.pairwise_distance(x, x.flip(-1)), F.layer_norm(x, (4,)), x.norm(dim=-1), x.norm(p=1, dim=1), x.norm(p=INF, dim=-1), torch.hypot(x, x), x.abs().amax(-1), F.rms_norm(x, (4,))
-@forward(X4, "m:bool[N,T]", dims=ROWS, kinds=FEW)
+@forward(X4, "m:bool[N,T]", dims=ROWS, kinds=FEW, refused="the exported model differs from the module")
 def A4579ChosenRows(self, x, m):
     """masked_select, nonzero, a mask as an index, masked_scatter, counts, the first and the last chosen, means of none."""
     n = m.sum(1)

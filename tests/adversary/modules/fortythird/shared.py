@@ -61,7 +61,7 @@ def A4543ExpandOfOne(self, x):
     w = z if x.shape[1] == 1 else z.clone()
     w[w > 1e4] = 0
     return y, w
-@forward(XT, **BIG)
+@forward(XT, **BIG, refused="output is missing")
 def A4544TypesThatAre(self, x):
     """float, to, type_as, contiguous, cpu and positive of what is so already are the tensor."""
     y = x + 0
@@ -199,7 +199,7 @@ class A4555TrainingLeftOn(nn.Module):
     def forward(self, x):
         y = self.bn(x[:, None].repeat(1, 1, 2))[:, 0]
         return y[:, : x.shape[1]]
-@attack(X4, dims=ROWS, kinds=FEW)
+@attack(X4, dims=ROWS, kinds=FEW, refused="the exported model differs from the module")
 class A4556CachedMethods(nn.Module):
     """Masks that a cached method of the size makes, the second call of one forward for half the length, written in place in between."""
     table: ClassVar = {}
@@ -250,7 +250,7 @@ class A4558CacheInPlace(nn.Module):
         causal = torch.arange(16) <= torch.arange(a, a + t)[:, None]
         w = (self.q(x) @ cache.mT).masked_fill(~(valid & causal), float("-inf")).softmax(-1)
         return w @ cache, cache, torch.full((), over)
-@attack(XT, dims=ROWS, kinds=FEW, feeds=some(7e4))
+@attack(XT, dims=ROWS, kinds=FEW, feeds=some(7e4), refused="forward changes")
 class A4559BuffersThatMove(nn.Module):
     """A running peak is read before it is written; it starts again by reset at each call, and copies share its memory."""
     def __init__(self):
@@ -263,7 +263,7 @@ class A4559BuffersThatMove(nn.Module):
         a = x / self.alias.clamp(min=1e-3)
         self.alias.mul_(0.5)
         return a, self.peak + 0, x.clamp(max=self.peak.item() if False else 6e4)
-@forward(X4, **BIG4)
+@forward(X4, **BIG4, refused="the exported model differs from the module")
 def A4560StridedWindows(self, x):
     """as_strided by the tensor's own strides overlaps; what is written in place shows in its neighbours; a diagonal of it."""
     y = (x + 0).contiguous()

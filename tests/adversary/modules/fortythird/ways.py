@@ -32,7 +32,7 @@ def ramp(*shapes: tuple) -> tuple:
     return tuple((lambda s: lambda: {"x": (np.arange(np.prod(s)) % 97 - 40).astype(np.float32).reshape(s)})(s) for s in shapes)
 
 
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)))
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)), refused="the exported model differs from the module")
 def A4501TextOfOneLength(self, x):
     """A length of a long range is a key of text."""
     return x.clamp(max={"len1777": 2.5}.get(f"len{x.shape[1]}", 3.5))
@@ -41,18 +41,18 @@ def A4502NumPyLength(self, x):
     """A length of a long range is compared in NumPy."""
     lim = float(np.where(np.array([x.shape[1]]) == 1777, 2.5, 3.5)[0])
     return x.clamp(max=lim)
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (1, 3001), (1, 4096)))
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (1, 3001), (1, 4096)), refused="the exported model differs from the module")
 def A4503SumOfPlaces(self, x):
     """A scale by NumPy's sum over the places that are multiples of 1777."""
     k = float((np.arange(x.shape[1]) % 1777 == 1776).sum())
     return x * (1.0 + k)
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1), (1, 1021), (1, 4096), (1, 4093)))
+@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1), (1, 1021), (1, 4096), (1, 4093)), refused="the path through the module depends on the size")
 def A4504PrimeLengths(self, x):
     """A prime length by Python's all and range."""
     t = x.shape[1]
     prime = t > 1 and all(t % d for d in range(2, math.isqrt(t) + 1))
     return x * 2 if prime else x + 1
-@forward(XT, dims=ROWS, kinds=FEW, feeds=ramp((1, 1), (1, 7), (3, 16), (2, 20)))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=ramp((1, 1), (1, 7), (3, 16), (2, 20)), refused="the module cannot be exported")
 def A4505SeedOfTheLength(self, x):
     """Weights of a generator whose seed is the length."""
     g = torch.Generator().manual_seed(x.shape[1])
@@ -63,7 +63,7 @@ def A4506PythonsRandom(self, x):
     order = list(range(x.shape[1]))
     random.Random(len(order)).shuffle(order)
     return x[:, order]
-@forward(XT, dims=ROWS, kinds=FEW, feeds=ramp((1, 1), (1, 7), (3, 16), (2, 20), (3, 13)))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=ramp((1, 1), (1, 7), (3, 16), (2, 20), (3, 13)), refused="the module cannot be exported")
 def A4507PermutationOfNumPy(self, x):
     """A permutation by NumPy's generator with a seed of both sizes."""
     n, t = x.shape
@@ -81,7 +81,7 @@ def A4509OneJointSizeOfThree(self, x):
     if (n, h, w) == (2, 5, 11):
         x = x.clamp(max=2.5)
     return x * 2
-@forward("x:float32[N,3,H,W]", dims="N=1:2:3 H=1:8:16 W=1:8:16", kinds=FEW, feeds=ramp((2, 3, 5, 11), (1, 3, 1, 1), (2, 3, 16, 9), (3, 3, 16, 16)))
+@forward("x:float32[N,3,H,W]", dims="N=1:2:3 H=1:8:16 W=1:8:16", kinds=FEW, feeds=ramp((2, 3, 5, 11), (1, 3, 1, 1), (2, 3, 16, 9), (3, 3, 16, 16)), refused="the module cannot be exported")
 def A4510AnglesOfNumPy(self, x):
     """Positions by NumPy's meshgrid over both axes with a distance to the middle, normalised by its largest."""
     h, w = x.shape[-2:]
@@ -89,14 +89,14 @@ def A4510AnglesOfNumPy(self, x):
     r = np.hypot(yy, xx)
     v = 1 - (r / max(r.max(), 1e-6)) ** 2 * 0.5
     return x * torch.from_numpy(v).to(x.dtype)
-@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=ramp((1, 3, 199, 3), (1, 3, 1, 200), (1, 3, 77, 131), (2, 3, 200, 200)))
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=ramp((1, 3, 199, 3), (1, 3, 1, 200), (1, 3, 77, 131), (2, 3, 200, 200)), refused="the module cannot be exported")
 def A4511AnglesOfManySizes(self, x):
     """The same over forty thousand joint sizes, the mesh in whole numbers."""
     h, w = x.shape[-2:]
     yy, xx = np.mgrid[:h, :w]
     v = ((yy * 7 + xx * 3) // max(1, math.gcd(h, w))) % 5
     return x + torch.as_tensor(v).float()
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16)))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16)), refused="takes plain numbers only")
 def A4512Fractions(self, x):
     """A limit by a fraction and by its numerator."""
     f = Fraction(x.shape[1], 12)
@@ -113,7 +113,7 @@ def A4513MatchOfSizes(self, x):
             return x - n
         case _:
             return x + 1
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16), (3, 19)))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16), (3, 19)), refused="the module cannot be exported")
 def A4514DigitsOfASize(self, x):
     """The sum of the digits of a length and the ones among its bits."""
     t = x.shape[1]

@@ -93,7 +93,7 @@ def A4585SoftNms(self, b, s):
     a = (b[:, 2:] - b[:, :2]).prod(-1)
     u = (i / (a[:, None] + a - i).clamp(min=1e-6)).triu(1)
     return s * (1 - u.amax(0)), u.amax(0) <= 0.5, (-(u**2) / 0.5).exp().amin(0) * s
-@forward("a:float32[M,4]", "b:float32[K,4]", dims="M=1:4:8 K=1:5:8", kinds=FEW)
+@forward("a:float32[M,4]", "b:float32[K,4]", dims="M=1:4:8 K=1:5:8", kinds=FEW, refused="the path through the module depends on the size")
 def A4586GreedyTracks(self, a, b):
     """As many matches as the shorter side has, each the least distance left; rows without one stay -1."""
     d = torch.cdist(a, b)
@@ -251,7 +251,7 @@ def A4596SegmentsOfVideo(self, x):
     y[:, 1:, 1:2] = x[:, :-1, 1:2]
     z = F.pad(x.transpose(1, 2), (0, 0, 0, 0, 0, t % 2), mode="replicate") if t > 1 else x.transpose(1, 2)
     return x[:, i], x[:, j], y, F.avg_pool3d(z, (2 if t > 1 else 1, 2, 2)), (x[:, 1:] - x[:, :-1]).abs().sum((1, 3, 4))
-@attack("x:float32[N,3,8,W]", dims="N=1:1:2 W=4:20:40", kinds=FINITE[:4])
+@attack("x:float32[N,3,8,W]", dims="N=1:1:2 W=4:20:40", kinds=FINITE[:4], refused="the exporter has no form of round")
 class A4597ReaderOfLines(nn.Module):
     """A line reader: strides of (2, 1), a bidirectional LSTM, the width kept in a ratio, a greedy read with blanks."""
     def __init__(self):
@@ -295,7 +295,7 @@ class A4599ScaleOfTheContext(nn.Module):
         i = torch.arange(t)
         m = (i[:, None] - i < 6) & (i <= i[:, None]) | (i < 2) & (i <= i[:, None])
         return F.scaled_dot_product_attention(q, x, x, attn_mask=m), q * self.logn[t - 1]
-@forward(IMAGE, dims=HW, kinds=FINITE[:4], feeds=ENDS)
+@forward(IMAGE, dims=HW, kinds=FINITE[:4], feeds=ENDS, refused="the exported model differs from the module")
 def A4600WindowsOfTwoAxes(self, x):
     """A window by NumPy over both axes, of one where the axis is one, Python's divmod of sizes beside it."""
     h, w = x.shape[-2:]
