@@ -165,18 +165,21 @@ def _written_views(job: ExportTask) -> list[KeptWay]:
     lines = written_views(job.runner, job.samples.items[0].inputs) if ones else {}
     if not lines:
         return []
-    different: dict[str, Frame] = {}
+    different: dict[str, None] = {}
+    moving: dict[Frame, None] = {}
     for names in [[name] for name in ones] + ([ones] if len(ones) > 1 else []):
         at_one = written_views(job.runner, job.make(job.point(dict.fromkeys(names, 1))))
-        for line, is_view in lines.items():
-            if at_one.get(line, is_view) != is_view and not set(names) & set(different):
-                different |= dict.fromkeys(names, line)
+        turned = [line for line, is_view in lines.items() if at_one.get(line, is_view) != is_view]
+        moving |= dict.fromkeys(turned)
+        if turned and not set(names) & set(different):
+            different |= dict.fromkeys(names)
     if not different:
         return []
-    names, line = list(different), next(iter(different.values()))
+    names = list(different)
+    where = list_first([quote_frame(line, job.request.source.base) for line in moving], MOST_SHOWN)
     note = (
         f"what is written in place is a view at {name_sizes(dict.fromkeys(names, 1))} and a copy else: "
-        f"{quote_frame(line, job.request.source.base)}; the file writes at all sizes as at {name_sizes(base)}"
+        f"{where}; the file writes at all sizes as at {name_sizes(base)}"
     )
     return [KeptWay(note, at_one=tuple(names))]
 
