@@ -169,11 +169,11 @@ def numbers_in_text(kinds: Mapping[type, type], chooses: Callable[[Any, FrameTyp
     """Symbols of these kinds that the user's code writes into a text are numbers there, where `chooses` says so."""
 
     def writing(write: Callable[..., str], number: type) -> Callable[..., str]:
-        def text(symbol: Any, *specification: str) -> str:
+        def text(symbol: Any, *specification: str, **options: Any) -> str:
             frame = sys._getframe(1)
-            if is_user_code(frame) and chooses(symbol, frame):
+            if not options and is_user_code(frame) and chooses(symbol, frame):
                 return format(number(symbol), *specification)
-            return str(write(symbol, *specification))
+            return str(write(symbol, *specification, **options))
 
         return text
 
