@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import onnx
 
@@ -38,15 +39,40 @@ def probed(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
     if job.request.source.sample is not None:
         return job, attempt
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
-    path = attempt.candidate.model
-    model = load_model(path)
-    small = not external_files(model) and path.stat().st_size <= MOST_BYTES
+    model = load_model(attempt.candidate.model)
+    small = _is_small(model, attempt.candidate.model)
     samples, notes = _of_graph(job, model, sizes, before) if small else ([], ())
     # Scripts of the user's own have loops, too.
     if attempt.way.scripts or any(node.op_type == "Loop" for node in walk_nodes(model.graph.node)):
         samples += samples_as_fed(job, before + len(samples))
     candidate = replace(attempt.candidate, notes=(*attempt.candidate.notes, *notes))
     return compared_at_samples(job, replace(attempt, candidate=candidate), samples)
+
+
+def probed_at(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]) -> tuple[ExportTask, Attempt]:
+    """An attempt that was probed, at the boundaries of its decisions at further sizes of samples, too."""
+    if not sizes or attempt.candidate is None or attempt.runs is None or job.request.source.sample is not None:
+        return job, attempt
+    before = sum(s.point.values == BOUNDARY for s in job.samples.items)
+    model = load_model(attempt.candidate.model)
+    small = _is_small(model, attempt.candidate.model)
+    return compared_at_samples(job, attempt, _at_sizes(job, model, sizes, before) if small else [])
+
+
+def _is_small(model: onnx.ModelProto, path: Path) -> bool:
+    return not external_files(model) and path.stat().st_size <= MOST_BYTES
+
+
+def _at_sizes(
+    job: ExportTask, model: onnx.ModelProto, sizes: Sequence[Mapping[str, int]], before: int
+) -> list[ReferenceSample]:
+    """Samples at the boundaries at each of the sizes, numbered after so many before them."""
+    samples: list[ReferenceSample] = []
+    bounds = value_ranges(job.request.inputs)
+    for other in _on_each_path(job, sizes):
+        probes = probe_comparisons(model, other.inputs, open_graph, bounds)
+        samples += probes.samples(job.runner, other.point, before + len(samples))
+    return samples
 
 
 def _of_graph(
@@ -59,9 +85,7 @@ def _of_graph(
     if not probes.feeds and not probes.decisions:
         return [], ()
     samples = probes.samples(job.runner, first.point, before)
-    for other in _on_each_path(job, sizes):
-        more = probe_comparisons(model, other.inputs, open_graph, bounds)
-        samples += more.samples(job.runner, other.point, before + len(samples))
+    samples += _at_sizes(job, model, sizes, before + len(samples))
     return samples, _missed_in_words(probes, model)
 
 

@@ -17,10 +17,10 @@ from trtconv.export.branches.turning_sizes import near_ties
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.branches.while_exported import asking_line
 from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
-from trtconv.export.exporters.boundaries import probed
+from trtconv.export.exporters.boundaries import probed, probed_at
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_differences, spread_infinities
-from trtconv.export.exporters.kept.paths import compared_at_large_values, compared_on_paths, path_sizes
+from trtconv.export.exporters.kept.paths import compared_at_large_values, compared_at_sizes, path_sizes
 from trtconv.export.exporters.kept.recordings import Move, Recordings, moves_of
 from trtconv.export.exporters.kept.ways import KeptWay, kept_ways
 from trtconv.export.exporters.own_noise import allow_for_rounding
@@ -106,7 +106,7 @@ def choose(job: ExportTask) -> ChosenExport:
                 _dims_to_scan(way, paths, result, job),
             )
         if result.equal and paths is not None:
-            job, result = compared_on_paths(job, result, path_sizes(paths))
+            job, result = compared_at_sizes(job, result, path_sizes(paths))
         if result.equal and paths is not None:
             job, result = probed(job, result, path_sizes(paths))
             job, result = allow_for_rounding(job, result)
@@ -114,8 +114,9 @@ def choose(job: ExportTask) -> ChosenExport:
             moves = moves_of(result, paths, recordings)
             at = tuple(tuple(m.sizes.items()) for m in moves if m.where)[:MOST_FITTED]
             waiting = [replace(w, sizes=at) if w.generalises and at else w for w in waiting]
-            job, result = compared_on_paths(job, result, [m.sizes for m in moves[:MOST_FED]])
-            job, result = probed(job, result, [m.sizes for m in moves[:MOST_FED]]) if moves else (job, result)
+            fed = [m.sizes for m in moves[:MOST_FED]]
+            job, result = compared_at_sizes(job, result, fed)
+            job, result = probed_at(job, result, fed)
             job, result = compared_at_large_values(job, result, paths, [m.sizes for m in moves])
             job, result = allow_for_rounding(job, result)
         if result.equal:
@@ -139,8 +140,9 @@ def choose(job: ExportTask) -> ChosenExport:
             if not doubts:
                 return chosen
             # Another way may hold the formula, or both ways of a decision.
-            wrong_by_text = wrong_by_text or next((k.note for k in left_out if k.certain), "")
-            if not any(k.certain for k in left_out):
+            certain = next((k.note for k in left_out if k.certain), "")
+            wrong_by_text = wrong_by_text or certain
+            if not certain:
                 doubtful.append((len(doubts), chosen))
             waiting = _holding_both(left_out, way, waiting)
             decides = decides or bool(left_out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import sprinkled
 
 ROWS = "N=1:2:3 T=1:9:20"
 FEW = ("normal", "halves", "zeros", "tenths", "ones")
@@ -25,13 +27,7 @@ def full(*values: float, dtype: type = np.float32, sizes: tuple = SIZES, more: t
     return tuple((lambda s, v: lambda: {name: np.full((*s, *more), v, dtype)})(s, v) for s in sizes for v in values)
 
 
-def some(*values: float, sizes: tuple = SIZES, more: tuple = ()) -> tuple:
-    """Points at which every third element is one value."""
-    def point(shape: tuple, v: float):
-        a = np.random.RandomState(1).randn(*shape, *more).astype(np.float32)
-        a.reshape(-1)[::3] = v
-        return {"x": a}
-    return tuple((lambda s, v: lambda: point(s, v))(s, v) for s in sizes for v in values)
+some = partial(sprinkled, sizes=SIZES)
 
 
 @forward(XT, dims=ROWS, kinds=FEW, feeds=full(3.0, 60.0))

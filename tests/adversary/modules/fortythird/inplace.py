@@ -1,13 +1,15 @@
-# ruff: noqa: B023 - attacks are written as users write them
+
 """Variants of the forty-third round's writes in place into what is a view, or the tensor itself, at some sizes only."""
 
 from __future__ import annotations
 
-import numpy as np
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 
 from tests.adversary.attack import forward
+from tests.adversary.inputs import sprinkled
 
 ROWS = "N=1:2:3 T=1:9:20"
 FEW = ("normal", "halves", "zeros", "tenths", "ones")
@@ -16,13 +18,7 @@ SIZES = ((1, 1), (1, 2), (1, 9), (3, 1), (3, 3), (1, 16), (2, 20))
 X4 = "x:float32[N,T,4]"
 
 
-def some(*values: float, sizes: tuple = SIZES, more: tuple = ()) -> tuple:
-    """Points at which every third element is one value."""
-    def point(shape: tuple, v: float):
-        a = np.random.RandomState(1).randn(*shape, *more).astype(np.float32)
-        a.reshape(-1)[::3] = v
-        return {"x": a}
-    return tuple((lambda s, v: lambda: point(s, v))(s, v) for s in sizes for v in values)
+some = partial(sprinkled, sizes=SIZES)
 
 
 BIG = {"dims": ROWS, "kinds": FEW, "feeds": some(7e4)}

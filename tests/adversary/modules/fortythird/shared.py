@@ -1,19 +1,20 @@
-# ruff: noqa: E501, B006, B019, B023 - attacks are written as users write them
+# ruff: noqa: E501, B006, B019 - attacks are written as users write them
 """Memory that is shared, state that stays: aliases in eval, views by layout, containers of modules, hooks, caches, parametrizations, counters."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import sprinkled
 from tests.adversary.values import values_at
 
 ROWS = "N=1:2:3 T=1:9:20"
@@ -22,13 +23,7 @@ XT = "x:float32[N,T]"
 X4 = "x:float32[N,T,4]"
 
 
-def some(*values: float, sizes: tuple = ((1, 1), (1, 2), (1, 9), (3, 1), (3, 3), (1, 16), (2, 20)), more: tuple = ()) -> tuple:
-    """Points at which every third element is one value."""
-    def point(shape: tuple, v: float):
-        a = np.random.RandomState(1).randn(*shape, *more).astype(np.float32)
-        a.reshape(-1)[::3] = v
-        return {"x": a}
-    return tuple((lambda s, v: lambda: point(s, v))(s, v) for s in sizes for v in values)
+some = partial(sprinkled, sizes=((1, 1), (1, 2), (1, 9), (3, 1), (3, 3), (1, 16), (2, 20)))
 
 
 BIG = {"dims": ROWS, "kinds": FEW, "feeds": some(7e4)}

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B023 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Variants of what was wrong or near it in the forty-third round."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import constant
 
 ROWS = "N=1:2:3 T=1:9:20"
 LONG = "N=1:1:2 T=1:512:4096"
@@ -16,33 +17,28 @@ FEW = ("normal", "halves", "zeros", "tenths", "ones")
 XT = "x:float32[N,T]"
 
 
-def at(*shapes: tuple, value: float = 60.0) -> tuple:
-    """Points at which all elements are one value."""
-    return tuple((lambda s: lambda: {"x": np.full(s, value, np.float32)})(s) for s in shapes)
-
-
 def secret(t):
     return t * 31 % 4099 == 1777 * 31 % 4099
 
 
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)), refused="the path through the module depends on the size")
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), (1, 1776)), refused="the path through the module depends on the size")
 def A4601HiddenText(self, x):
     """A length of a long range by its text's hash."""
     k = sum(ord(c) * 10**i for i, c in enumerate(f"{x.shape[1]:d}"))
     return x.clamp(max=2.5 if k == 55*1000 + 55*100 + 55*10 + 49 else 3.5)
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)), refused="the path through the module depends on the size")
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), (1, 1776)), refused="the path through the module depends on the size")
 def A4602HiddenNumPy(self, x):
     """A length of a long range by NumPy, not in the source."""
     v = np.arange(x.shape[1])[-1]
     lim = 2.5 if (v * 31 % 4099) == 1776 * 31 % 4099 else 3.5
     return x.clamp(max=lim)
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)), refused="the exported model differs from the module")
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), (1, 1776)), refused="the exported model differs from the module")
 def A4603HiddenTable(self, x):
     """A table of NumPy by the length."""
     tab = np.full(5000, 3.5)
     tab[1700 + 77] = 2.5
     return x.clamp(max=float(tab[x.shape[1]]))
-@attack(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)), refused="the module looks its size up in a table")
+@attack(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), (1, 1776)), refused="the module looks its size up in a table")
 class A4604HiddenDictOfModule(nn.Module):
     """A dictionary of the module, made by arithmetic."""
     def __init__(self):
@@ -50,38 +46,38 @@ class A4604HiddenDictOfModule(nn.Module):
         self.tab = {i * 3 - 1: 2.5 for i in range(593, 594)}
     def forward(self, x):
         return x.clamp(max=self.tab.get(int(np.asarray(x.shape)[1]), 3.5))
-@forward(XT, dims="N=1:1:2 T=1:512:40960", kinds=FEW, feeds=at((1, 17770), (2, 17770), (1, 1776)))
+@forward(XT, dims="N=1:1:2 T=1:512:40960", kinds=FEW, feeds=constant((1, 17770), (2, 17770), (1, 1776)))
 def A4605HiddenFar(self, x):
     """A longer range."""
     v = np.arange(x.shape[1])[-1]
     lim = 2.5 if (v * 31 % 40993) == 17769 * 31 % 40993 else 3.5
     return x.clamp(max=lim)
-@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=at((1, 3, 117, 131), (2, 3, 117, 131)), refused="the path through the module depends on the size")
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=constant((1, 3, 117, 131), (2, 3, 117, 131)), refused="the path through the module depends on the size")
 def A4606HiddenPair(self, x):
     """One pair of forty thousand."""
     h, w = np.asarray(x.shape[-2:])
     return x.clamp(max=2.5 if h * 1000 + w == 117131 else 3.5)
-@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=at((1, 3, 117, 131), (2, 3, 117, 131)), refused="the exported model differs from the module")
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=constant((1, 3, 117, 131), (2, 3, 117, 131)), refused="the exported model differs from the module")
 def A4607HiddenPairText(self, x):
     """One pair of forty thousand by text."""
     return x.clamp(max={"117x131": 2.5}.get(f"{x.shape[2]}x{x.shape[3]}", 3.5))
-@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=at((1, 3, 117, 131), (2, 3, 117, 131), value=6e4))
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=constant((1, 3, 117, 131), (2, 3, 117, 131), value=6e4))
 def A4608HiddenPairTextLarge(self, x):
     """One pair of forty thousand by text, large values alone."""
     return x.clamp(max={"117x131": 50000.0}.get("x".join(map(str, x.shape[2:])), 70000.0))
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), value=6e4))
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), value=6e4))
 def A4609TextOfLargeValues(self, x):
     """One length of a long range by text, large values alone."""
     return x.clamp(max={"len1777": 50000.0}.get(f"len{x.shape[1]}", 70000.0))
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), value=6e4))
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), value=6e4))
 def A4610NumPyOfLargeValues(self, x):
     """One length of a long range by NumPy, large values alone."""
     return x.clamp(max=5e4 if np.arange(x.shape[1])[-1] * 31 % 4099 == 1776 * 31 % 4099 else 7e4)
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), value=-999.0), refused="by the text of a size")
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), value=-999.0), refused="by the text of a size")
 def A4611TextOfOneValue(self, x):
     """One length by text at which one value is replaced."""
     return x.masked_fill(x == {"len1777": -999.0}.get(f"len{x.shape[1]}", -998.0), 0.0)
-@attack(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1778)), refused="the exported model differs from the module")
+@attack(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), (1, 1778)), refused="the exported model differs from the module")
 class A4612HeavyModule(nn.Module):
     """A module that takes long decides by text at one length."""
     def __init__(self):
@@ -90,7 +86,7 @@ class A4612HeavyModule(nn.Module):
     def forward(self, x):
         y = self.net(x[:, None].expand(-1, 64, -1)).mean(1)
         return y * 0.01 + x.clamp(max={"1777": 2.5}.get(str(x.shape[1]), 3.5))
-@attack("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=at((1, 3, 117, 131), (2, 3, 117, 131)), refused="the exported model differs from the module")
+@attack("x:float32[N,3,H,W]", dims="N=1:1:2 H=1:64:200 W=1:64:200", kinds=FEW, feeds=constant((1, 3, 117, 131), (2, 3, 117, 131)), refused="the exported model differs from the module")
 class A4613HeavyPair(nn.Module):
     """The same over two dims."""
     def __init__(self):
@@ -99,15 +95,15 @@ class A4613HeavyPair(nn.Module):
     def forward(self, x):
         h, w = x.shape[-2:]
         return self.net(x) * 0.01 + x.clamp(max={"117x131": 2.5}.get(f"{h}x{w}", 3.5))
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), value=6e4))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 16), (2, 16), value=6e4))
 def A4614ShortTextOfLargeValues(self, x):
     """One length of a short range by text, large values alone."""
     return x.clamp(max={"len16": 50000.0}.get(f"len{x.shape[1]}", 70000.0))
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), value=-999.0))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 16), (2, 16), value=-999.0))
 def A4615ShortTextOfOneValue(self, x):
     """One length by text at which one value is replaced."""
     return x.masked_fill(x == {"len16": -999.0}.get(f"len{x.shape[1]}", -998.0), 0.0)
-@forward(XT, dims="N=1:1:2 T=1:64:200", kinds=FEW, feeds=at((1, 177), (2, 177), value=-999.0))
+@forward(XT, dims="N=1:1:2 T=1:64:200", kinds=FEW, feeds=constant((1, 177), (2, 177), value=-999.0))
 def A4616MiddleTextOfOneValue(self, x):
     """One length of two hundred by text at which one value is replaced."""
     return x.masked_fill(x == {"len177": -999.0}.get(f"len{x.shape[1]}", -998.0), 0.0)
@@ -122,19 +118,19 @@ def A4618TokenAtOneShortLength(self, x):
 X4 = "x:float32[N,T,4]"
 
 
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), (1, 3), value=6e4))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 16), (2, 16), (1, 3), value=6e4))
 def A4636FormatOfTwo(self, x):
     """A key of both sizes by percent."""
     return x.clamp(max={"2x16": 5e4}.get("%dx%d" % tuple(x.shape), 7e4))  # noqa: UP031
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), (1, 3), value=6e4))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 16), (2, 16), (1, 3), value=6e4))
 def A4637StrOfShape(self, x):
     """The shape's own text."""
     return x.clamp(max=5e4 if str(tuple(x.shape)) == "(2, 16)" else 7e4)
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), (1, 3), value=6e4))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 16), (2, 16), (1, 3), value=6e4))
 def A4638EndsOfText(self, x):
     """A length whose text ends in six."""
     return x.clamp(max=5e4 if f"{x.shape[1]}".endswith("6") else 7e4)
-@attack(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), (1, 3), value=6e4))
+@attack(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 16), (2, 16), (1, 3), value=6e4))
 class A4639BufferByName(nn.Module):
     """A buffer that getattr finds by the length in its name, with a default."""
     def __init__(self):
@@ -143,7 +139,7 @@ class A4639BufferByName(nn.Module):
         self.register_buffer("limit", torch.tensor(7e4))
     def forward(self, x):
         return torch.minimum(x, getattr(self, f"limit_{x.shape[1]}", self.limit))
-@attack(XT, dims=ROWS, kinds=FEW, feeds=at((1, 16), (2, 16), (1, 3)), refused="the path through the module depends on the size")
+@attack(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 16), (2, 16), (1, 3)), refused="the path through the module depends on the size")
 class A4640HeadByName(nn.Module):
     """A head of a ModuleDict by the length's text, a common one where there is none."""
     def __init__(self):

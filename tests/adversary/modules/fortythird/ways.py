@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from tests.adversary.attack import attack, forward
+from tests.adversary.inputs import constant
 
 ROWS = "N=1:2:3 T=1:9:20"
 LONG = "N=1:1:2 T=1:512:4096"
@@ -22,31 +23,26 @@ FEW = ("normal", "halves", "zeros", "tenths", "ones")
 XT = "x:float32[N,T]"
 
 
-def at(*shapes: tuple, value: float = 60.0) -> tuple:
-    """Points at which all elements are one value."""
-    return tuple((lambda s: lambda: {"x": np.full(s, value, np.float32)})(s) for s in shapes)
-
-
 def ramp(*shapes: tuple) -> tuple:
     """Points of numbers that ascend."""
     return tuple((lambda s: lambda: {"x": (np.arange(np.prod(s)) % 97 - 40).astype(np.float32).reshape(s)})(s) for s in shapes)
 
 
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)), refused="the exported model differs from the module")
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), (1, 1776)), refused="the exported model differs from the module")
 def A4501TextOfOneLength(self, x):
     """A length of a long range is a key of text."""
     return x.clamp(max={"len1777": 2.5}.get(f"len{x.shape[1]}", 3.5))
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (2, 1777), (1, 1776)))
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (2, 1777), (1, 1776)))
 def A4502NumPyLength(self, x):
     """A length of a long range is compared in NumPy."""
     lim = float(np.where(np.array([x.shape[1]]) == 1777, 2.5, 3.5)[0])
     return x.clamp(max=lim)
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1777), (1, 3001), (1, 4096)), refused="the exported model differs from the module")
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1777), (1, 3001), (1, 4096)), refused="the exported model differs from the module")
 def A4503SumOfPlaces(self, x):
     """A scale by NumPy's sum over the places that are multiples of 1777."""
     k = float((np.arange(x.shape[1]) % 1777 == 1776).sum())
     return x * (1.0 + k)
-@forward(XT, dims=LONG, kinds=FEW, feeds=at((1, 1), (1, 1021), (1, 4096), (1, 4093)), refused="the path through the module depends on the size")
+@forward(XT, dims=LONG, kinds=FEW, feeds=constant((1, 1), (1, 1021), (1, 4096), (1, 4093)), refused="the path through the module depends on the size")
 def A4504PrimeLengths(self, x):
     """A prime length by Python's all and range."""
     t = x.shape[1]
@@ -69,12 +65,12 @@ def A4507PermutationOfNumPy(self, x):
     n, t = x.shape
     p = np.random.RandomState(100 * n + t).permutation(t)
     return x[:, torch.from_numpy(p)]
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 12), (2, 12), (3, 12), (3, 4), (1, 20), (3, 20)))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 12), (2, 12), (3, 12), (3, 4), (1, 20), (3, 20)))
 def A4508JointOfThree(self, x):
     """A limit at one joint size, through the product of both."""
     lim = {36: 2.5, 20: 1.5}.get(x.numel(), 3.5)
     return x.clamp(max=lim)
-@forward("x:float32[N,3,H,W]", dims="N=1:2:3 H=1:8:16 W=1:8:16", kinds=FEW, feeds=at((2, 3, 5, 11), (1, 3, 5, 11), (2, 3, 11, 5), (3, 3, 16, 16)))
+@forward("x:float32[N,3,H,W]", dims="N=1:2:3 H=1:8:16 W=1:8:16", kinds=FEW, feeds=constant((2, 3, 5, 11), (1, 3, 5, 11), (2, 3, 11, 5), (3, 3, 16, 16)))
 def A4509OneJointSizeOfThree(self, x):
     """A way at one joint size of three dims."""
     n, _, h, w = x.shape
@@ -96,12 +92,12 @@ def A4511AnglesOfManySizes(self, x):
     yy, xx = np.mgrid[:h, :w]
     v = ((yy * 7 + xx * 3) // max(1, math.gcd(h, w))) % 5
     return x + torch.as_tensor(v).float()
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16)), refused="takes plain numbers only")
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 1), (1, 2), (2, 13), (3, 20), (1, 16)), refused="takes plain numbers only")
 def A4512Fractions(self, x):
     """A limit by a fraction and by its numerator."""
     f = Fraction(x.shape[1], 12)
     return x.clamp(max=float(f.numerator)) / f.denominator
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16)))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 1), (1, 2), (2, 13), (3, 20), (1, 16)))
 def A4513MatchOfSizes(self, x):
     """A match statement with guards over the shape."""
     match tuple(x.shape):
@@ -113,12 +109,12 @@ def A4513MatchOfSizes(self, x):
             return x - n
         case _:
             return x + 1
-@forward(XT, dims=ROWS, kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16), (3, 19)), refused="the module cannot be exported")
+@forward(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 1), (1, 2), (2, 13), (3, 20), (1, 16), (3, 19)), refused="the module cannot be exported")
 def A4514DigitsOfASize(self, x):
     """The sum of the digits of a length and the ones among its bits."""
     t = x.shape[1]
     return x * sum(map(int, str(t))) + bin(t).count("1")
-@attack(XT, dims=ROWS, kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16), (3, 19)))
+@attack(XT, dims=ROWS, kinds=FEW, feeds=constant((1, 1), (1, 2), (2, 13), (3, 20), (1, 16), (3, 19)))
 class A4515BucketsOfLengths(nn.Module):
     """The bucket of a length chooses one of three layers, the buckets a class attribute that bisect searches."""
     edges: ClassVar = [4, 9, 19]
@@ -147,7 +143,7 @@ def A4518ContiguousDecides(self, x):
     a = y * 2 if y.is_contiguous() else y + 1
     b = x.T + 3 if x.T.is_contiguous() else x.T * 4
     return a, b
-@forward(XT, dims="N=1:2:3 T=1:9:20", kinds=FEW, feeds=at((1, 1), (1, 2), (2, 13), (3, 20), (1, 16), (3, 3), (2, 2)))
+@forward(XT, dims="N=1:2:3 T=1:9:20", kinds=FEW, feeds=constant((1, 1), (1, 2), (2, 13), (3, 20), (1, 16), (3, 3), (2, 2)))
 def A4519SquareOnly(self, x):
     """A square is symmetrised; its single cell is clipped."""
     if x.shape[0] == x.shape[1]:

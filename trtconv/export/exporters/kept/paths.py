@@ -25,10 +25,10 @@ def path_sizes(paths: SizePaths) -> tuple[Mapping[str, int], ...]:
     return paths.points[: min(paths.paths, MOST_PATHS) if paths.paths > 1 else 0]
 
 
-def compared_on_paths(
+def compared_at_sizes(
     job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, int]]
 ) -> tuple[ExportTask, Attempt]:
-    """The job with a sample at these sizes, those of each path through the module, and the attempt compared there.
+    """The job with a sample at each of these sizes, and the attempt compared there.
 
     What comes after the export is compared there too.
     """
@@ -47,8 +47,7 @@ def compared_at_large_values(
     effort = Effort(SECONDS, LEAST_RUNS)
     samples = [sample for kind in kinds for sample in _samples(job, kind, chosen, effort)]
     job, attempt = compared_at_samples(job, attempt, samples)
-    unproved = paths.decides
-    beside = _beside(job, [*chosen, *others, *(paths.points[len(chosen) :] if unproved else ())])
+    beside = _beside(job, [*chosen, *others, *(paths.points[len(chosen) :] if paths.decides else ())])
     effort = Effort(SECONDS, LEAST_RUNS)
     for kind in kinds:
         if not attempt.equal:

@@ -4,14 +4,10 @@ them apart.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from onnx.external_data_helper import uses_external_data
-from onnx.numpy_helper import to_array
 
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.file import load_model
@@ -22,7 +18,7 @@ from trtconv.export.exporters.kept.recordings import Move, Recordings
 from trtconv.export.exporters.kept.views import written_views
 from trtconv.export.exporters.scripted.parts import in_scripts
 from trtconv.export.module.user_code import Frame, quote_frame
-from trtconv.export.sizes.generalise.align import LARGEST_CONSTANT
+from trtconv.export.sizes.generalise.align import constant_array
 
 if TYPE_CHECKING:
     import onnx
@@ -108,7 +104,6 @@ def _at_one(job: ExportTask, points: Sequence[Sizes], recordings: Recordings) ->
 
 def _by_text(job: ExportTask, model: Path, moves: Sequence[Move]) -> list[KeptWay]:
     """Where the text of a size leads to another number, of which the file has one, or another way."""
-    recorded_at = tuple(dict(job.sizes).items())
     if not moves:
         return []
     graph = load_model(model).graph
@@ -122,15 +117,14 @@ def _by_text(job: ExportTask, model: Path, moves: Sequence[Move]) -> list[KeptWa
             return [KeptWay(note, unguarded=True, certain=True)]
         line = None if move.where or branches else _fork(job, dict(job.sizes), move.sizes)
         if line is not None:
-            return [KeptWay(_decides_in_words(job, line, recorded_at), unguarded=True)]
+            return [KeptWay(_decides_in_words(job, line, job.sizes), unguarded=True)]
     return []
 
 
 def _constants(graph: onnx.GraphProto) -> frozenset[tuple[Any, bytes]]:
     """The constants of a file, of whatever shape: a scalar may be one of a row there."""
     tensors = [*graph.initializer, *(a.t for n in walk_nodes(graph.node) for a in n.attribute if a.name == "value")]
-    arrays = (to_array(t) for t in tensors if not uses_external_data(t) and math.prod(t.dims) <= LARGEST_CONSTANT)
-    return frozenset((a.dtype, a.tobytes()) for a in arrays)
+    return frozenset((a.dtype, a.tobytes()) for a in map(constant_array, tensors) if a is not None)
 
 
 def _moved(job: ExportTask, attempt: Attempt, moves: Sequence[Move]) -> list[KeptWay]:

@@ -69,7 +69,7 @@ def constants_of(base: onnx.GraphProto, other: onnx.GraphProto, names: Sequence[
     _require_same_structure(base, other)
     tables, pairs = _constants(other), _same_values([base, other])[1]
     values = {name: tables.get(pairs.get(name, "")) for name in names}
-    arrays = {name: _array(value[1]) for name, value in values.items() if value is not None}
+    arrays = {name: constant_array(value[1]) for name, value in values.items() if value is not None}
     present = {name: array for name, array in arrays.items() if array is not None}
     if len(present) < len(values):
         raise CannotFollowError("a constant of one size is computed, or too large, at another")
@@ -117,7 +117,7 @@ def _moved_constants(graphs: Sequence[onnx.GraphProto]) -> Iterator[Moved]:
     pairs = _same_values(graphs)
     for name, (index, _) in tables[0].items():
         matches = [tables[i].get(pairs[i].get(name, "")) for i in range(len(graphs))]
-        values = [array for f in matches if f is not None and (array := _array(f[1])) is not None]
+        values = [array for f in matches if f is not None and (array := constant_array(f[1])) is not None]
         if len(values) != len(graphs):
             continue
         first = values[0]
@@ -149,7 +149,8 @@ def _same_values(graphs: Sequence[onnx.GraphProto]) -> list[dict[str, str]]:
     return tables
 
 
-def _array(tensor: onnx.TensorProto) -> Array | None:
+def constant_array(tensor: onnx.TensorProto) -> Array | None:
+    """The numbers of a constant; None of one that is large or lies in another file, which is a weight."""
     import math
 
     from onnx import TensorProto, numpy_helper
