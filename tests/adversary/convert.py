@@ -85,7 +85,7 @@ def judge(module: object, path: Path, attack: ModuleAttack, notes: tuple[str, ..
             if not wrong:
                 continue
             infinite = label.endswith(INFINITE)
-            note = next((n for n in notes if tells(n, infinite) or (is_far(feed) and FAR in n)), "")
+            note = next((n for n in notes if tells(n, infinite, wrong) or (is_far(feed) and FAR in n)), "")
             if not note:
                 return WRONG, f"{label}: {wrong} | notes: {notes}"
             noted = noted or f"{label}: {wrong} | {note}"

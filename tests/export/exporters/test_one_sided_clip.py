@@ -3,6 +3,7 @@
 import numpy as np
 import onnx
 import pytest
+import torch
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.export.exporters.one_sided_clip import write_one_sided_clips
@@ -56,3 +57,17 @@ def test_clips_in_bodies_are_written_too():
     condition = "c = Constant<value = bool {1}>()"
     body = f"{condition} y = If(c) <then_branch = t () => ({branch}, else_branch = e () => ({branch}>"
     assert write_one_sided_clips(model_with(body)) == 2
+
+
+@pytest.mark.parametrize(("clip", "op", "side"), [("Clip(x, b)", "Relu", "min"), ("Clip(x, , b)", "Where", "max")])
+def test_a_zero_keeps_its_sign_beside_a_bound_of_zero(clip, op, side):
+    x = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan] * 9, np.float32)
+    text = f"{HEADER}agraph (float[n] x) => (float[n] y) <float b = {{0.0}}> {{ y = {clip} }}"
+    model = onnx.parser.parse_model(text)
+    assert write_one_sided_clips(model) == 1
+    onnx.checker.check_model(model)
+    assert model.graph.node[-1].op_type == op
+    expected = torch.from_numpy(x).clamp(**{side: 0.0}).numpy()
+    actual = OnnxRuntimeRunner(model.SerializeToString())({"x": x})["y"]
+    np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(np.signbit(actual[~np.isnan(x)]), np.signbit(expected[~np.isnan(x)]))
