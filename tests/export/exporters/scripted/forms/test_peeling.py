@@ -144,6 +144,13 @@ PEELED = {
                 a = b
             return a, b
     """,
+    "a number in the first step alone": """
+        def f(x):
+            out = []
+            for t in range(len(x)):
+                out.append(x[t] * t + (out[t - 1] if t else 0) + (0 if not t else out[-1]))
+            return out
+    """,
     "the end is changed on the way": """
         def f(x):
             n, h = len(x), None
@@ -213,6 +220,13 @@ LEFT = {
                 t = 0
             return h
     """,
+    "a number in every third step": """
+        def f(x):
+            out = []
+            for t in range(len(x)):
+                out.append(x[t] if t % 3 else 0)
+            return out
+    """,
     "a flag that values turn": """
         def f(x):
             high, out = False, []
@@ -277,6 +291,7 @@ def test_a_parameter_that_is_never_given_is_none():
         "not flag": "False", "k if flag else g": "k", "f(h, g)": "f(None, g)", "lambda h: h": "lambda h: h",
         "[h for h in x if h is None]": "[h for h in x if h is None]", "t == 0": "False", "t > 0": "True",
         "t >= 1": "True", "t > 1": "t > 1", "t != 0": "True", "t < 1": "False", "t <= 1": "t <= 1", "n == 3": "True",
+        "1 if t else 2": "1", "not n": "False", "t and 1": "t and 1",
     }.items(),
 )  # fmt: skip
 def test_what_holds_decides(text, expected):

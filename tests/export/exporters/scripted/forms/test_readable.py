@@ -15,6 +15,7 @@ from trtconv.core.errors import AccuracyError
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.requests import ModuleSource
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
+from trtconv.export.exporters.scripted.forms.leaving import without_else
 from trtconv.export.exporters.scripted.forms.readable import readable_forms
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
 from trtconv.export.module.source import load_module
@@ -143,6 +144,16 @@ class Added(nn.Module):
         return y.clamp_(-1, 1)
 
 
+class Ended(nn.Module):
+    def forward(self, x):
+        h, steps = torch.zeros(2, 4), torch.full((2,), x.shape[1])
+        for t in range(x.shape[1]):
+            h = torch.tanh(h + x[:, t])
+        else:
+            h = h * 2
+        return h, steps
+
+
 class Chosen(nn.Module):
     def forward(self, x):
         seen, out = x[:, 0] > 9, []
@@ -153,7 +164,7 @@ class Chosen(nn.Module):
 """
 NAMES = (
     "Deltas", "Cells", "Streamed", "Given", "Twice", "ByNumber", "Backwards", "Inserted", "BothWays", "Added", "Chosen",
-    "Summed",
+    "Summed", "Ended",
 )  # fmt: skip
 
 
@@ -237,6 +248,47 @@ IN_PLACE = {
 def test_a_sum_is_written_out_only_where_the_tensor_has_no_other_name(source, is_written_out):
     text = ast.unparse(write_sums_out(ast.parse(source).body[0]))
     assert ("+=" in text or "*=" in text) != is_written_out, text
+
+
+BROKEN = """
+def f(x, last):
+    total = 0
+    for value in x:
+        for other in x:
+            if other > 6:
+                break
+            total += other
+        if value == last:
+            total += 100
+            break
+    else:
+        total = -total
+    n = len(x)
+    while n > 0:
+        n -= 2
+        if n == last:
+            break
+    else:
+        total += 1000
+    return total
+"""
+
+
+@pytest.mark.parametrize("last", [1, 3, 7, 9])
+def test_an_else_runs_where_the_loop_is_not_left(last):
+    tree = ast.parse(BROKEN)
+    tree.body[0].body = [
+        new
+        for s in tree.body[0].body
+        for new in (without_else(s, f"ended_{s.lineno}") if isinstance(s, (ast.For, ast.While)) else [s])
+    ]
+    assert not any(getattr(n, "orelse", None) for n in ast.walk(tree) if isinstance(n, (ast.For, ast.While)))
+    written: dict = {}
+    plain: dict = {}
+    exec(compile(tree, "written", "exec"), written)
+    exec(BROKEN, plain)
+    for x in ([], [1], [3, 1, 2], [5, 7, 1, 3], [2, 2, 9, 9, 7]):
+        assert written["f"](x, last) == plain["f"](x, last)
 
 
 def test_scripts_of_others_are_as_they_were():

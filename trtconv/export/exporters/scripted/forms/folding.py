@@ -72,6 +72,11 @@ def folded(expression: ast.expr, facts: Facts) -> ast.expr:
     return result
 
 
+def folded_test(expression: ast.expr, facts: Facts) -> ast.expr:
+    """`folded` of what a branch asks, where a whole number stands for whether it is not zero."""
+    return _Folding(facts).test(expression)
+
+
 def joined(node: ast.BoolOp, values: Sequence[ast.expr]) -> ast.expr:
     """`and` or `or` of what its operands are, without flags that decide nothing and what follows one that decides."""
     ends = isinstance(node.op, ast.Or)
@@ -153,14 +158,21 @@ class _Folding(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         return joined(node, [self.visit(value) for value in node.values])
 
+    def test(self, node: ast.expr) -> ast.expr:
+        number = self._facts.get(node.id) if isinstance(node, ast.Name) else None
+        if type(number) is int or (isinstance(number, AtLeast) and number.low > 0):
+            return ast.copy_location(ast.Constant(number != 0), node)
+        result: ast.expr = self.visit(node)
+        return result
+
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        operand = self.visit(node.operand)
+        operand = self.test(node.operand) if isinstance(node.op, ast.Not) else self.visit(node.operand)
         if isinstance(node.op, ast.Not) and isinstance(operand, ast.Constant) and is_constant(operand.value):
             return ast.copy_location(ast.Constant(not operand.value), node)
         return ast.copy_location(ast.UnaryOp(node.op, operand), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        test = self.visit(node.test)
+        test = self.test(node.test)
         if isinstance(test, ast.Constant) and is_constant(test.value):
             branch: ast.AST = self.visit(node.body if test.value else node.orelse)
             return branch

@@ -25,11 +25,19 @@ from trtconv.export.exporters.scripted.forms.folding import (
     common,
     constant_of,
     folded,
+    folded_test,
     is_constant,
 )
 from trtconv.export.exporters.scripted.forms.leaving import of_this_loop, without_continue
 from trtconv.export.exporters.scripted.forms.steps import steps_of
-from trtconv.export.exporters.scripted.forms.variables import assigned, names_of_numbers, one_by_one, read, read_first
+from trtconv.export.exporters.scripted.forms.variables import (
+    assigned,
+    is_number,
+    names_of_numbers,
+    one_by_one,
+    read,
+    read_first,
+)
 
 _LEAVES = (ast.Break, ast.Return, ast.Continue)
 # Over the parts of a module a script has no loop: it writes each step.
@@ -42,7 +50,7 @@ class _NotPeelableError(Exception):
 
 def peel_loops(function: ast.FunctionDef, never_given: Collection[str] = ()) -> ast.FunctionDef:
     """The function with the first steps apart of loops before which a state is None or the number that a sum starts
-    from, or which set it in the first.
+    from, or which set it in the first, or which choose a number by the number of the step.
 
     A new tree whose nodes have the lines of those they come from; the function itself where there is no such loop.
     `never_given` are parameters that are always None.
@@ -116,7 +124,7 @@ class _Peeling:
         return [new]
 
     def _branch(self, statement: ast.If, facts: Facts) -> list[ast.stmt]:
-        test = folded(statement.test, facts)
+        test = folded_test(statement.test, facts)
         if isinstance(test, ast.Constant) and is_constant(test.value):
             return self.block(statement.body if test.value else statement.orelse, facts)
         other_facts = dict(facts)
@@ -147,7 +155,9 @@ class _Peeling:
         numbers = {n for n in names & read_first(body) if type(facts.get(n)) in (int, float)}
         sums = numbers - names_of_numbers(body, numbers | _counted(loop))
         left = any(isinstance(n, _LEAVES) for s in body for n in of_this_loop(s))
-        if left or own & names or not (constants or undefined or sums) or read([loop.iter]) <= _UNROLLED:
+        counted = _counted(loop)
+        chosen = {n for s in body for n in _choosing(s, counted)}
+        if left or own & names or not (constants or undefined or sums or chosen) or read([loop.iter]) <= _UNROLLED:
             raise _NotPeelableError
         # Where a test for None follows, a loop without a step is meant, too.
         if _tests_for_none(rest, {n for n, v in constants.items() if v is None}):
@@ -163,7 +173,8 @@ class _Peeling:
         later.update(steps.later_facts)
         entry = dict(later)
         later_body = self.block(body, later)
-        _require_settled(constants, undefined | sums, names, entry, later)
+        chosen -= {n for s in later_body for n in _choosing(s, counted)}
+        _require_settled(constants, undefined | sums | chosen, names, entry, later)
         self.count += 1
         facts.clear()
         facts.update({n: v for n, v in common(first, later).items() if n not in own})
@@ -188,6 +199,16 @@ def _counted(loop: ast.For) -> set[str]:
         case ast.Call(func=ast.Name(id="enumerate")), ast.Tuple(elts=[ast.Name(id=name), *_]):
             return {name}
     return set()
+
+
+def _choosing(statement: ast.stmt, counted: set[str]) -> set[str]:
+    """The numbers of the step that choose between a number and something else, which may be a tensor."""
+    names: set[str] = set()
+    for node in ast.walk(statement):
+        match node:
+            case ast.IfExp(test=test, body=body, orelse=other) if is_number(body, counted) != is_number(other, counted):
+                names |= read([test]) & counted
+    return names
 
 
 def _require_settled(constants: Facts, starting: set[str], names: set[str], entry: Facts, later: Facts) -> None:

@@ -14,10 +14,12 @@ from trtconv.export.exporters.scripted.forms.deques import write_deques
 from trtconv.export.exporters.scripted.forms.elements.inlining import inline_methods
 from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
+from trtconv.export.exporters.scripted.forms.leaving import without_else
 from trtconv.export.exporters.scripted.forms.neighbours import count_neighbours
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
 from trtconv.export.exporters.scripted.forms.resizes import write_resizes
 from trtconv.export.exporters.scripted.forms.reversed_lists import flip_reversed_lists
+from trtconv.export.exporters.scripted.forms.variables import is_number
 from trtconv.export.exporters.scripted.forms.variables_behind import keep_loop_variables
 from trtconv.export.exporters.scripted.forms.written_lists import write_lists
 
@@ -143,9 +145,19 @@ class _WrittenOut(ast.NodeTransformer):
         zero = ast.copy_location(ast.Constant(0), node)
         return ast.copy_location(ast.Compare(node.operand, [ast.Eq()], [zero]), node)
 
-    def visit_For(self, node: ast.For) -> ast.AST:
-        """`for row in reversed(rows)` by numbers that count down."""
+    def visit_While(self, node: ast.While) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
+        return without_else(node, f"ended_{node.lineno}") if node.orelse else node
+
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
+        """`for row in reversed(rows)` by numbers that count down; the `else` of a loop behind it."""
+        self.generic_visit(node)
+        if node.orelse:
+            parts = without_else(node, f"ended_{node.lineno}")
+            return [self._counting_down(s) if isinstance(s, ast.For) else s for s in parts]
+        return self._counting_down(node)
+
+    def _counting_down(self, node: ast.For) -> ast.stmt:
         match node.iter:
             case ast.Call(func=ast.Name(id="reversed"), args=[ast.Name() as rows], keywords=[]):
                 step, down = f"{rows.id}_from_the_end", ast.UnaryOp(ast.USub(), ast.Constant(1))
@@ -182,6 +194,14 @@ class _WrittenOut(ast.NodeTransformer):
                         like = ast.Attribute(function.value, "ones_like" if flag.value else "zeros_like", ast.Load())
                         call = ast.Call(like, [copy.deepcopy(other)], [])
                         node.args[index] = ast.fix_missing_locations(ast.copy_location(call, flag))
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="full"), args=[_, number]) if not any(
+                k.arg == "dtype" for k in node.keywords
+            ):
+                # A script makes floats of a whole number.
+                if is_number(number, set()) and not _is_decimal(number):
+                    kind = ast.Attribute(ast.Name("torch", ast.Load()), "int64", ast.Load())
+                    node.keywords.append(ast.keyword("dtype", kind))
+                    ast.fix_missing_locations(node)
             case ast.Call(func=ast.Attribute(attr="pad") | ast.Name(id="pad"), keywords=[*_]):
                 for keyword in node.keywords:
                     # A script hands no whole number on as a decimal there.
@@ -194,6 +214,24 @@ class _WrittenOut(ast.NodeTransformer):
                 number = ast.copy_location(ast.Constant(_TYPES[kind]), node)
                 return ast.copy_location(ast.Call(cast, [number], []), node)
         return node
+
+
+def _is_decimal(node: ast.expr) -> bool:
+    """True for arithmetic that may give something else than a whole number."""
+    return any(
+        isinstance(n, ast.Constant | ast.Call | ast.Div | ast.Compare) and not _is_whole(n) for n in ast.walk(node)
+    )
+
+
+def _is_whole(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(value=value):
+            return type(value) is int
+        case ast.Call(func=ast.Name(id="len" | "int")) | ast.Call(func=ast.Attribute(attr="size" | "dim" | "numel")):
+            return True
+        case ast.Call(func=ast.Name(id="min" | "max" | "abs")):
+            return True
+    return False
 
 
 def _is_repeatable(node: ast.expr) -> bool:

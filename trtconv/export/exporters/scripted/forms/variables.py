@@ -98,14 +98,14 @@ def _turned(statement: ast.AST, numbers: set[str]) -> Iterator[str]:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AugAssign(
                 target=ast.Name(id=name), value=value
             ):
-                yield from () if _is_number(value, numbers) else (name,)
+                yield from () if is_number(value, numbers) else (name,)
             case ast.Assign(targets=targets):
                 yield from (n for t in targets for n in assigned([t]))
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                yield from () if _is_number(value, numbers) else (name,)
+                yield from () if is_number(value, numbers) else (name,)
 
 
-def _is_number(value: ast.expr, numbers: set[str]) -> bool:
+def is_number(value: ast.expr, numbers: set[str]) -> bool:
     """True for arithmetic on constants, sizes and the variables."""
     match value:
         case ast.Constant():
@@ -113,11 +113,11 @@ def _is_number(value: ast.expr, numbers: set[str]) -> bool:
         case ast.Name(id=name):
             return name in numbers
         case ast.BinOp(left=left, right=right):
-            return _is_number(left, numbers) and _is_number(right, numbers)
+            return is_number(left, numbers) and is_number(right, numbers)
         case ast.UnaryOp(operand=operand):
-            return _is_number(operand, numbers)
+            return is_number(operand, numbers)
         case ast.IfExp(body=body, orelse=orelse):
-            return _is_number(body, numbers) and _is_number(orelse, numbers)
+            return is_number(body, numbers) and is_number(orelse, numbers)
         case ast.Subscript(value=ast.Attribute(attr="shape")) | ast.Compare():
             return True
         case ast.Call(func=ast.Name(id="len" | "int" | "float" | "bool")):
@@ -125,5 +125,5 @@ def _is_number(value: ast.expr, numbers: set[str]) -> bool:
         case ast.Call(func=ast.Attribute(attr="size" | "dim" | "item" | "numel")):
             return True
         case ast.Call(func=ast.Name(id="min" | "max" | "abs" | "round"), args=arguments):
-            return all(_is_number(a, numbers) for a in arguments)
+            return all(is_number(a, numbers) for a in arguments)
     return False
