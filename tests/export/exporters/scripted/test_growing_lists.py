@@ -134,7 +134,10 @@ FROM_TWO = (STEPS[0], "N=1:1:2 T=2:5:9", (4,))
 CASES = {**dict.fromkeys(NAMES, STEPS), "Parts": FROM_TWO, "Neighbours": FROM_TWO, "Resized": FRAMES}
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = ("BothWays", "Summed")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CASES])
 def test_it_converts_at_every_length(write_module, export, name):
     grows = name == "Window"
     require_equal(export, write_module(NETS), name, CASES[name], lengths=(2, 3, 4), atol=3e-6, sequences=grows)

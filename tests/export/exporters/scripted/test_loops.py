@@ -108,7 +108,7 @@ def operators(path):
 
 @pytest.mark.parametrize(
     "name",
-    ["Cell", "Average", "Every", "Written", *(pytest.param(n, marks=pytest.mark.slow) for n in ("LongShort", "Inner"))],
+    ["Cell", "Average", "Every", *(pytest.param(n, marks=pytest.mark.slow) for n in ("Written", "LongShort", "Inner"))],
 )
 def test_a_loop_over_steps_is_exported_for_all_their_numbers(name, write_module, export):
     write_module(RECURRENT)

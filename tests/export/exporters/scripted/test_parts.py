@@ -63,7 +63,7 @@ class Around(nn.Module):
 """
 
 
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("body", [*BODIES[:1], *(pytest.param(b, marks=pytest.mark.slow) for b in BODIES[1:])])
 def test_cells_in_lists_and_constants_of_the_class_are_scripted(body, write_module, export):
     write_module(STACKED.format(body=body))
     result = export("net.py:Stacked", ["x:float32[N,T,4]"], "N=1:2:3 T=3:5:6", exporter="torchscript")

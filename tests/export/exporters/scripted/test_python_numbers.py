@@ -58,8 +58,11 @@ class Level(nn.Module):
 
 @pytest.mark.parametrize(
     ("name", "lengths"),
-    [("Quotient", (3, 10, 20)), ("Remainder", (3, 10, 20)), ("Activated", (2, 7)), ("OfSize", (49, 50, 90, 100)),
-     ("Pair", (49, 50, 90, 100))],
+    [
+        ("Quotient", (3, 10, 20)), ("OfSize", (49, 50, 90, 100)), ("Pair", (49, 50, 90, 100)),
+        pytest.param("Remainder", (3, 10, 20), marks=pytest.mark.slow),
+        pytest.param("Activated", (2, 7), marks=pytest.mark.slow),
+    ],
 )  # fmt: skip
 def test_as_in_python(name, lengths, write_module, export, load):
     path = write_module(LOOPS)

@@ -127,7 +127,7 @@ FRAMES = (["x:float32[N,T,2,H,5]"], "N=1:1:2 T=1:2:4 H=3:4:5", (2, 4, 5))
 CASES = {**dict.fromkeys(("Absent", "Pairs", "Named", "Stepped", "Window", "Viterbi"), STEPS), "ConvLstm": FRAMES}
 
 
-SLOW = ("Absent", "Named", "Stepped", "Pairs", "ConvLstm")
+SLOW = ("Absent", "Named", "Stepped", "Pairs", "ConvLstm", "Viterbi")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CASES])

@@ -80,7 +80,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("body", "cause"), CASES.values(), ids=CASES)
+SLOW = "a row that outlives a write"
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name == SLOW)) for name, case in CASES.items()],
+)
 def test_the_first_line_names_what_stops_it(write_module, export, body, cause):
     path = write_module(HEAD + body)
     with pytest.raises(AccuracyError, match="the file cannot hold it as a loop: ") as error:

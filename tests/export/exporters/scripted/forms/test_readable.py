@@ -168,7 +168,10 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
+SLOW = ("Added", "Twice", "Streamed")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in NAMES])
 def test_it_converts_at_every_length(write_module, export, name):
     path = write_module(NETS)
     result = export(f"{path}:{name}", STEPS, SPACE, exporter="torchscript")
