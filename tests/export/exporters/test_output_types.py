@@ -49,3 +49,34 @@ def test_doubles_stay_doubles(export, write_module):
     with pytest.raises(TrtconvError) as raised:
         export("net.py:Net", inputs, dims, exporter="torchscript")
     assert "'output' is float32 in the file and float64 in the module" in str(raised.value)
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_what_is_returned_twice_is_there_twice(export, write_module, exporter):
+    """Also an input, and a tensor that is another's by `cpu()` or `real`."""
+    write_module("""
+class Net(nn.Module):
+    def forward(self, x):
+        y = x * 2
+        z = y.cpu().real
+        z.clamp_(max=1.0)
+        return x, y, z, x, {"y": y}
+""")
+    result = export("net.py:Net", ["x:float32[N,3]"], "N=1:2:4", exporter=exporter)
+    model = onnx.load(result.model)
+    assert [o.name for o in model.graph.output] == ["output_0", "output_1", "output_2", "output_3", "output_4.y"]
+    assert [i.name for i in model.graph.input] == ["x"]
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
+def test_a_mask_that_is_full_of_a_flag(export, write_module, exporter):
+    write_module("""
+class Net(nn.Module):
+    def forward(self, x):
+        hidden, ones = torch.full(x.shape, True), torch.full((x.shape[0],), True, dtype=torch.float32)
+        hidden[:, 0] = False
+        return x.masked_fill(hidden, 0.0), torch.full((x.shape[0],), False), ones
+""")
+    result = export("net.py:Net", ["x:float32[N,3]"], "N=1:2:4", exporter=exporter)
+    types = [o.type.tensor_type.elem_type for o in onnx.load(result.model).graph.output]
+    assert types == [onnx.TensorProto.FLOAT, onnx.TensorProto.BOOL, onnx.TensorProto.FLOAT]

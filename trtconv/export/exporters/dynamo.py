@@ -267,9 +267,14 @@ def to_onnx(
     widen_exactly(constants)
     clean_up(onnx_program.model)
     decomposed = onnx_program.exported_program or program
-    for spec, value in zip(trace.specs, onnx_program.model.graph.inputs, strict=True):
-        # An input that is an output as it is has been given another name.
+    # A value that is returned twice, or an input that is returned, has one name alone, the last.
+    graph = onnx_program.model.graph
+    for index, value in enumerate(graph.outputs):
+        value.name = f"{trace.outputs[index]}_of_{index}"
+    for spec, value in zip(trace.specs, graph.inputs, strict=True):
         value.name = spec.name
+    for name, value in zip(trace.outputs, graph.outputs, strict=True):
+        value.name = name
     return onnx_program.model, decomposed
 
 

@@ -255,6 +255,11 @@ def conjugate(func: Any, x: Any) -> Any:
     return torch.complex(real, -imaginary)
 
 
+def real(func: Any, x: Any) -> Any:
+    """The real part of a real tensor is the tensor itself; the exporters have a form for complex ones alone."""
+    return NotImplemented if _is_complex(x) else x
+
+
 def zeros(func: Any, *size: Any, dtype: Any = None, device: Any = None) -> Any:
     """`torch.zeros` of a complex type: the exporters forget the parts of a constant."""
     import torch

@@ -70,7 +70,8 @@ def handlers() -> dict[str, Handler]:
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
         "roll": complex_parts.along(order.roll), "einsum": complex_parts.einsum(writes.einsum),
         **dict.fromkeys(("conj", "conj_physical"), complex_parts.conjugate), "Tensor.data": writes.detached,
-        "Tensor.data=": writes.assigned_data, "dropout": writes.dropout,
+        "Tensor.data=": writes.assigned_data, "cpu": writes.on_cpu,
+        **dict.fromkeys(("real", "Tensor.real"), complex_parts.real), "dropout": writes.dropout,
         "unsafe_chunk": writes.unsafe_parts("chunk"), "unsafe_split": writes.unsafe_parts("split"),
         "unsafe_split_with_sizes": writes.unsafe_parts("split"),
         "tril_indices": grids.triangle(lower=True), "triu_indices": grids.triangle(lower=False),
@@ -238,7 +239,7 @@ def symbolic_functions() -> Iterator[None]:
     table, bound, errors, aliases = handlers(), SizeBound(), RecordedErrors(), RecordedAliases()
     # Another function has the first one's name, and all attributes have the second one's.
     renamed: dict[Any, str] = {torch.Tensor.unfold: "Tensor.unfold", torch.Tensor.data.__get__: "Tensor.data"}
-    renamed[torch.Tensor.data.__set__] = "Tensor.data="
+    renamed |= {torch.Tensor.data.__set__: "Tensor.data=", torch.Tensor.real.__get__: "Tensor.real"}
 
     class SymbolicFunctions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

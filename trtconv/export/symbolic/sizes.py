@@ -145,9 +145,13 @@ def new_tensor(func: Any, like: Any, data: Any, dtype: Any = None, device: Any =
 
 
 def full(func: Any, size: Any, fill_value: Any, **named: Any) -> Any:
-    """`torch.full` of a number that comes from sizes and is not what FP32 gives for it."""
+    """`torch.full` of a flag, of which TorchScript has no form, and of a number that comes from sizes and is not what
+    FP32 gives for it.
+    """
     import torch
 
+    if isinstance(fill_value, bool):
+        return func(size, int(fill_value), **{**named, "dtype": named.get("dtype") or torch.bool})
     kind = named.get("dtype") or torch.get_default_dtype()
     if not isinstance(fill_value, torch.SymFloat) or kind not in (torch.float32, torch.float64) or "out" in named:
         return NotImplemented

@@ -138,7 +138,7 @@ def A4635RealOfIt(self, x):
     (+y).sub_(1)
     y.conj().mul_(2)
     return y * 1
-@forward(XT, **BIG, refused="output is missing")
+@forward(XT, **BIG)
 def A4654RealAttribute(self, x):
     """The attribute real, filled in place."""
     y = x + 0
@@ -152,7 +152,7 @@ def A4655TypeAsAndContiguous(self, x):
     z = y.to(torch.float32).type_as(x).contiguous()
     z.masked_fill_(z > 6e4, 1.0)
     return y, z
-@forward(XT, **BIG, refused="output is missing")
+@forward(XT, **BIG)
 def A4656CpuReturned(self, x):
     """cpu() written in place and returned beside its base."""
     y = x + 0

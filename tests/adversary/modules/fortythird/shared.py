@@ -56,7 +56,7 @@ def A4543ExpandOfOne(self, x):
     w = z if x.shape[1] == 1 else z.clone()
     w[w > 1e4] = 0
     return y, w
-@forward(XT, **BIG, refused="output is missing")
+@forward(XT, **BIG)
 def A4544TypesThatAre(self, x):
     """float, to, type_as, contiguous, cpu and positive of what is so already are the tensor."""
     y = x + 0

@@ -209,7 +209,7 @@ class A4651FullInALoop(nn.Module):
             k = k + 1
             h = torch.tanh(self.lin(h)) + x[:, t] * (k % 2)[:, None]
         return h
-@attack(X4, dims=ROWS, kinds=FEW, refused="the path through the module depends on the size")
+@attack(X4, dims=ROWS, kinds=FEW)
 class A4652FullFlags(nn.Module):
     """A full of a flag within a loop, used as a mask and counted."""
     def __init__(self):

@@ -76,6 +76,11 @@ def detached(func: Any, x: Any) -> Any:
     return x.detach()
 
 
+def on_cpu(func: Any, x: Any) -> Any:
+    """`x.cpu()` is x where it is there already, as everything is in an export; TorchScript has no such operator."""
+    return x if x.device.type == "cpu" else NotImplemented
+
+
 def assigned_data(func: Any, x: Any, values: Any) -> Any:
     """`x.data = values`: refused, since torch.export goes on from what x was; written into x it would be followed."""
     raise TrtconvError("a tensor gets other data (`x.data = ...`), which no trace follows", hint="use x.copy_(...)")

@@ -194,6 +194,17 @@ class _WrittenOut(ast.NodeTransformer):
                         like = ast.Attribute(function.value, "ones_like" if flag.value else "zeros_like", ast.Load())
                         call = ast.Call(like, [copy.deepcopy(other)], [])
                         node.args[index] = ast.fix_missing_locations(ast.copy_location(call, flag))
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="torch") as package, attr="full"),
+                args=[size, ast.Constant(value=bool(flag))],
+            ):
+                # Scripts have no number of True.
+                node.func = ast.Attribute(package, "ones" if flag else "zeros", ast.Load())
+                node.args = [size]
+                if not any(k.arg == "dtype" for k in node.keywords):
+                    flags = ast.Attribute(ast.Name("torch", ast.Load()), "bool", ast.Load())
+                    node.keywords.append(ast.keyword("dtype", flags))
+                return ast.fix_missing_locations(node)
             case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="full"), args=[_, number]) if not any(
                 k.arg == "dtype" for k in node.keywords
             ):
@@ -208,6 +219,9 @@ class _WrittenOut(ast.NodeTransformer):
                     if keyword.arg == "value" and isinstance(keyword.value, ast.Constant):
                         fill = keyword.value.value
                         keyword.value.value = float(fill) if type(fill) is int else fill
+            case ast.Call(func=ast.Attribute(value=tensor, attr="cpu"), args=[], keywords=[]):
+                # ONNX has no devices.
+                return tensor
             case ast.Call(func=ast.Attribute(value=tensor, attr=("bool" | "bfloat16") as kind), args=[], keywords=[]):
                 # Of the casts of a tensor these two have no method in scripts, which take torch's number of a type.
                 cast = ast.copy_location(ast.Attribute(tensor, "to", ast.Load()), node.func)
