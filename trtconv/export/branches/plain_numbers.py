@@ -64,6 +64,25 @@ def sizes_as_numbers() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def fixed_sizes() -> Iterator[None]:
+    """While recording, sizes are whole numbers of Python, of which NumPy and `round` take what they take in a run."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    sizes = (torch.Tensor.shape.__get__, torch.Tensor.size, torch.Tensor.numel, torch.Tensor.nelement)
+
+    class Fixed(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            if func not in sizes or not torch.jit.is_tracing():
+                return result
+            return torch.Size(map(int, result)) if isinstance(result, tuple) else int(result)
+
+    with Fixed():
+        yield
+
+
 def numbers_in_words(numbers: Mapping[Frame, float], sizes: tuple[tuple[str, int], ...], base: Path) -> str:
     """The note on a file that keeps numbers of the sizes at which it was recorded."""
     lines = [f"{quote_frame(frame, base)} ({number:.6g})" for frame, number in numbers.items()]

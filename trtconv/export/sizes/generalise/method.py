@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.file import load_model
+from trtconv.export.branches.plain_numbers import fixed_sizes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.sizes.generalise.align import align, constants_of
 from trtconv.export.sizes.generalise.formulas import CannotFollowError
@@ -61,16 +62,42 @@ def generalise(
 ) -> ExportCandidate:
     """A candidate whose baked numbers follow the dims; `more` are sizes at which they are known to move.
 
+    Where recordings in which sizes are tensors, of which NumPy takes none, raise or differ in structure, plain numbers
+    are put in their place.
     Raises CannotFollowError when nothing moved or something moved that no expression gives, StructureDiffersError
     when the graphs differ in more than numbers, and what the exporter raises.
     """
+    started = time.monotonic()
+    try:
+        return _generalised(export, retrace, trace, folder, name, opset, more)
+    except CannotFollowError:
+        raise
+    except Exception as error:
+        if time.monotonic() - started > LONGEST_SECONDS / 2:
+            raise
+        try:
+            fixed = _with_fixed_sizes(export)
+            return _generalised(fixed, retrace, trace, folder / "fixed", name, opset, more)
+        except Exception:  # noqa: BLE001 - what the module raises is not for the kind of sizes
+            raise error from None
+
+
+def _generalised(
+    export: Export,
+    retrace: Retrace,
+    trace: Trace,
+    folder: Path,
+    name: str,
+    opset: int | None,
+    more: Sequence[dict[str, int]],
+) -> ExportCandidate:
     started = time.monotonic()
     sizes = other_sizes(trace)
     sizes += [s for s in more if s not in sizes]
     candidates = []
     for index, chosen in enumerate(sizes):
         trace_folder = folder / f"trace-{index}"
-        trace_folder.mkdir(exist_ok=True)
+        trace_folder.mkdir(parents=True, exist_ok=True)
         candidates.append(export(retrace(chosen) if index else trace, trace_folder / name, opset))
     models = [load_model(c.model) for c in candidates]
     moved = align([m.graph for m in models])
@@ -84,6 +111,14 @@ def generalise(
     seconds = time.monotonic() - started
     notes = (f"generalised from {len(sizes)} traces in {seconds:.1f} s", *repair_notes)
     return replace(candidates[0], seconds=seconds, notes=notes)
+
+
+def _with_fixed_sizes(export: Export) -> Export:
+    def exported(trace: Trace, output: Path, opset: int | None) -> ExportCandidate:
+        with fixed_sizes():
+            return export(trace, output, opset)
+
+    return exported
 
 
 @dataclass(frozen=True)
