@@ -59,7 +59,7 @@ def A4506PythonsRandom(self, x):
     order = list(range(x.shape[1]))
     random.Random(len(order)).shuffle(order)
     return x[:, order]
-@forward(XT, dims=ROWS, kinds=FEW, feeds=ramp((1, 1), (1, 7), (3, 16), (2, 20), (3, 13)), refused="the module cannot be exported")
+@forward(XT, dims=ROWS, kinds=FEW, feeds=ramp((1, 1), (1, 7), (3, 16), (2, 20), (3, 13)))
 def A4507PermutationOfNumPy(self, x):
     """A permutation by NumPy's generator with a seed of both sizes."""
     n, t = x.shape
@@ -77,7 +77,7 @@ def A4509OneJointSizeOfThree(self, x):
     if (n, h, w) == (2, 5, 11):
         x = x.clamp(max=2.5)
     return x * 2
-@forward("x:float32[N,3,H,W]", dims="N=1:2:3 H=1:8:16 W=1:8:16", kinds=FEW, feeds=ramp((2, 3, 5, 11), (1, 3, 1, 1), (2, 3, 16, 9), (3, 3, 16, 16)), refused="the module cannot be exported")
+@forward("x:float32[N,3,H,W]", dims="N=1:2:3 H=1:8:16 W=1:8:16", kinds=FEW, feeds=ramp((2, 3, 5, 11), (1, 3, 1, 1), (2, 3, 16, 9), (3, 3, 16, 16)))
 def A4510AnglesOfNumPy(self, x):
     """Positions by NumPy's meshgrid over both axes with a distance to the middle, normalised by its largest."""
     h, w = x.shape[-2:]

@@ -113,6 +113,15 @@ class Grid(nn.Module):
         return x + torch.from_numpy(angles).float()
 
 
+class Meshed(nn.Module):
+    """What NumPy and Python take of numbers alone, not of sizes that are tensors."""
+
+    def forward(self, x):
+        rows, columns = np.mgrid[0 : x.shape[2], 0 : x.shape[3]]
+        scale = round(x.shape[3] / x.size(2), 1) + divmod(len(x[0, 0]), 7)[1]
+        return x * scale + torch.from_numpy(np.hypot(rows, columns)).float()
+
+
 class Branch(nn.Module):
     def forward(self, x):
         return torch.relu(x) if int(x.shape[2]) % 2 else torch.tanh(x)
@@ -153,6 +162,13 @@ def test_a_constant_of_two_dims_is_a_table_of_their_joint_sizes(tmp_path):
     path = generalised(Grid().eval(), tmp_path, "N=1:2:5 H=16:32:64%16 W=19:21:25")
     assert path.equal, path.describe()
     assert any("a table of its values at 28 sizes of H and W" in n for n in path.candidate.notes)
+
+
+def test_sizes_are_plain_numbers_where_tensors_raise(tmp_path):
+    path = generalised(Meshed().eval(), tmp_path, "N=1:2:5 H=16:32:64%16 W=19:21:25")
+    assert path.equal, path.describe()
+    at_two = [n for n in path.candidate.notes if "a table of its values at 28 sizes of H and W" in n]
+    assert len(at_two) == 2, path.candidate.notes
 
 
 def test_a_table_of_too_many_sizes_is_refused(tmp_path):

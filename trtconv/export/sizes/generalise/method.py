@@ -78,6 +78,8 @@ def generalise(
         try:
             fixed = _with_fixed_sizes(export)
             return _generalised(fixed, retrace, trace, folder / "fixed", name, opset, more)
+        except CannotFollowError:
+            raise
         except Exception:  # noqa: BLE001 - what the module raises is not for the kind of sizes
             raise error from None
 
