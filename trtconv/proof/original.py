@@ -65,6 +65,14 @@ class Gated(Protocol):
 
 
 @runtime_checkable
+class Ranking(Protocol):
+    """An original whose sorts and top-ks can be run with nearly equal elements in another order."""
+
+    def reranked(self, seed: int, ties: bool) -> Run | None:
+        """The same in an order that the seed draws, of equal elements too where `ties`; None where it ranks nothing."""
+
+
+@runtime_checkable
 class Perturbing(Protocol):
     """A graph that can run with its weights moved by a rounding."""
 

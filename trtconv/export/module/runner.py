@@ -17,7 +17,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.creation import failed_at
 from trtconv.export.module.noise.endless_runs import EndlessRun, RunLimit
-from trtconv.export.module.noise.ranked import RANKING, stable_sorts
+from trtconv.export.module.noise.ranked import RANKING, Reranked, stable_sorts
 from trtconv.export.module.noise.threads import FasterThreads
 from trtconv.export.module.noise.twins import (
     INTERPOLATING,
@@ -127,6 +127,10 @@ class ModuleRunner:
     def resummed(self, exact: Run) -> Resummed:
         """`exact` with the means of its normalisations added up in FP32, one term after the other."""
         return Resummed(exact)
+
+    def reranked(self, seed: int, ties: bool) -> Reranked | None:
+        """The module with what it ranks nearly equal in another order; None until a counted run has ranked anything."""
+        return Reranked(self, seed, ties) if self.ranks else None
 
     def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once with denormal numbers taken for zero, as GPUs take them."""

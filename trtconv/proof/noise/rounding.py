@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.proof.noise.pinned import measured_at
-from trtconv.proof.original import Gated, Original, Perturbing, Resampling, Run, Summing
+from trtconv.proof.original import Gated, Original, Perturbing, Ranking, Resampling, Run, Summing
 from trtconv.proof.points import BOUNDARY
 
 if TYPE_CHECKING:
@@ -102,11 +103,18 @@ def spreads(
     original: Original, inputs: Mapping[str, Array], outputs: Mapping[str, Array], count: int = SEEDS, ulps: float = 1.0
 ) -> Iterator[dict[str, Array]]:
     """The changes of `spread_errors` with inputs moved by `ulps`, run by run; an empty one last where a run fails."""
-    for seed in range(count):
-        run = original.perturbed(seed) or original
+    runs = (partial(original.perturbed(seed) or original, moved(inputs, seed, ulps=ulps)) for seed in range(count))
+    return _changes_by(runs, outputs, UNABLE)
+
+
+def _changes_by(
+    runs: Iterable[Callable[[], dict[str, Array]]], outputs: Mapping[str, Array], unable: tuple[type[Exception], ...]
+) -> Iterator[dict[str, Array]]:
+    """What each run changes; an empty one last where one fails."""
+    for run in runs:
         try:
-            yield _changes(run(moved(inputs, seed, ulps=ulps)), outputs)
-        except UNABLE:
+            yield _changes(run(), outputs)
+        except unable:
             yield {}
             return
 
@@ -148,6 +156,8 @@ def _own_changes(
         flips = flips or has_flips(change, sample.outputs)
         yield {n: e for n, e in change.items() if n not in sensitive}
     if sample.point.values == "random":
+        if flips:
+            yield from order_changes(original, sample, ties=False)
         return
     if exact is not None and isinstance(original, Summing):
         yield rounding_errors(original.resummed(exact), sample.inputs, sample.outputs)
@@ -158,6 +168,7 @@ def _own_changes(
     accidents = sorts if sample.point.probes else sample.point.values in TIES or flips
     if accidents:
         yield from jumps(original, sample.inputs, sample.outputs)
+        yield from order_changes(original, sample, ties=True)
 
 
 def sensitive_outputs(rounding: Mapping[str, Array], changes: Sequence[Mapping[str, Array]]) -> set[str]:
@@ -197,12 +208,14 @@ def has_flips(errors: Mapping[str, Array], outputs: Mapping[str, Array]) -> bool
 
 def jumps(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
     """The changes of `jump_errors`, one run after the other; an empty one last where a run fails."""
-    for seed, least in enumerate((1e-30, 1e-30, 1e-6, 1e-6)):
-        try:
-            yield _changes(run(moved(inputs, seed, least)), outputs)
-        except TrtconvError:
-            yield {}
-            return
+    leasts = enumerate((1e-30, 1e-30, 1e-6, 1e-6))
+    return _changes_by((partial(run, moved(inputs, *o)) for o in leasts), outputs, (TrtconvError,))
+
+
+def order_changes(original: Original, sample: ReferenceSample, ties: bool) -> Iterator[dict[str, Array]]:
+    """The changes where nearly equal elements are ranked otherwise, and where `ties` equal ones, run by run."""
+    reranked = [original.reranked(s, ties) for s in range(MANY_SEEDS)] if isinstance(original, Ranking) else ()
+    return _changes_by((partial(run, sample.inputs) for run in reranked if run), sample.outputs, UNABLE)
 
 
 def jump_errors(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:

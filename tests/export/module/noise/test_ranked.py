@@ -69,3 +69,32 @@ class Net(nn.Module):
     result = export("net.py:Net", ["x:float32[N,4,H]=-3:3"], "N=1:2:3 H=6:9:12")
     x = np.zeros((1, 4, 8), np.float32)
     assert OnnxRuntimeRunner(result.model)({"x": x})["output"][0, :, 2].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
+
+
+class Best(torch.nn.Module):
+    def forward(self, x):
+        values, order = x.sort(-1, descending=True)
+        return values, order, x.topk(3, -1, sorted=True)[1], x.kthvalue(2, -1).values, x.median(-1)[0]
+
+
+def test_nearly_equal_elements_change_places():
+    """Two that part by a rounding in half of the runs, those further apart in none, and equal ones where asked."""
+    runner = ModuleRunner(Best())
+    close = np.float32(1.0) - np.float32(2.0**-24)
+    x = np.array([[0.5, close, 0.25, 1.0, 0.25, 0.75]], np.float32)
+    assert runner.reranked(0, ties=True) is None
+    outputs, _ = runner.counted({"x": x})
+    values, order = (v[0] for v in list(outputs.values())[:2])
+    orders = {}
+    for ties in (False, True):
+        runs = [[v[0] for v in runner.reranked(s, ties)({"x": x}).values()] for s in range(24)]
+        for run in runs:
+            np.testing.assert_array_equal(x[0, run[1]], run[0])
+            assert set(run[2]) == {1, 3, 5}
+            assert set(run[1][2:4]) == {5, 0}
+            assert run[3] == 0.25
+            assert run[4] == 0.5
+        orders[ties] = {tuple(run[1]) for run in runs}
+    assert orders[False] == {(3, 1, 5, 0, 2, 4), (1, 3, 5, 0, 2, 4)}
+    assert orders[True] == {(*a, 5, 0, *b) for a in ((3, 1), (1, 3)) for b in ((2, 4), (4, 2))}
+    np.testing.assert_array_equal(values, x[0, order])

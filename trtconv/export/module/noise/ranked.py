@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trtconv.export.sizes.work import watching_mode
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trtconv.export.module.runner import ModuleRunner
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
 # aten's operators that put elements into an order, or choose by it.
 RANKING = frozenset(("topk", "sort", "kthvalue", "median"))
+# What the noise of a ranked value is taken for, in units of its last place: a sum, a softmax and a product behind it.
+ULPS_OF_RANKED = 4.0
 
 
 @contextmanager
@@ -73,3 +82,57 @@ _STABLE: Mapping[str, Callable[..., Any]] = {
     "aten.kthvalue.default": _kthvalue,
     "aten.median.dim": _median,
 }
+
+
+class Reranked:
+    """A module whose sorts and top-ks put elements in another order where they part by a rounding or not at all.
+
+    Scores that a softmax saturates, as 0.9999998 and 0.9999999, come in either order by how a sum was added up. Moved
+    weights and inputs find the pairs that they happen to swap; here each pair is swapped in half of the runs. Equal
+    elements are swapped only where `ties`: the first of them is the one that a file has to take.
+    """
+
+    def __init__(self, runner: ModuleRunner, seed: int, ties: bool) -> None:
+        self._runner, self._seed, self._ties = runner, seed, ties
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        return self._runner.watched(inputs, lambda _: _nearly_equal_swapped(self._seed, self._ties))
+
+
+@contextmanager
+def _nearly_equal_swapped(seed: int, ties: bool) -> Iterator[None]:
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+
+    def swapped(x: Any) -> Any:
+        values, place = (x, ...) if ties else x.unique(return_inverse=True)
+        noise = torch.rand(values.shape, generator=generator).mul_(2).sub_(1).to(x.dtype)[place]
+        return x + x * noise * (ULPS_OF_RANKED * torch.finfo(x.dtype).eps)
+
+    class Swapped(watching_mode()):  # type: ignore[misc]
+        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            form = _STABLE.get(str(func))
+            x = args[0] if args else None
+            if form is None or not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.dim():
+                return func(*args, **kwargs)
+            result = form(swapped(x), *args[1:], **{**kwargs, **({"stable": False} if "stable" in kwargs else {})})
+            if result is None:
+                return func(*args, **kwargs)
+            _, indices = result
+            dim = _axis_of(func, args, kwargs)
+            one = indices if indices.dim() == x.dim() else indices.unsqueeze(dim)
+            values = x.gather(dim, one)
+            return (values if indices.dim() == x.dim() else values.squeeze(dim)).contiguous(), indices
+
+    with Swapped():
+        yield
+
+
+def _axis_of(function: Any, args: Any, kwargs: Any) -> int:
+    """The axis along which an aten operator ranks."""
+    for position, argument in enumerate(function._schema.arguments):
+        if argument.name == "dim":
+            return int(kwargs.get("dim", args[position] if position < len(args) else argument.default_value))
+    return -1
