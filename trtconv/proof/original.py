@@ -65,7 +65,7 @@ class Gated(Protocol):
 
 
 @runtime_checkable
-class Ranking(Protocol):
+class Reordering(Protocol):
     """An original whose sorts and top-ks can be run with nearly equal elements in another order."""
 
     def reranked(self, seed: int, ties: bool) -> Run | None:

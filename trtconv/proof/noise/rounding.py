@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.proof.noise.pinned import measured_at
-from trtconv.proof.original import Gated, Original, Perturbing, Ranking, Resampling, Run, Summing
+from trtconv.proof.original import Gated, Original, Perturbing, Reordering, Resampling, Run, Summing
 from trtconv.proof.points import BOUNDARY
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def jumps(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -
 
 def order_changes(original: Original, sample: ReferenceSample, ties: bool) -> Iterator[dict[str, Array]]:
     """The changes where nearly equal elements are ranked otherwise, and where `ties` equal ones, run by run."""
-    reranked = [original.reranked(s, ties) for s in range(MANY_SEEDS)] if isinstance(original, Ranking) else ()
+    reranked = [original.reranked(s, ties) for s in range(MANY_SEEDS)] if isinstance(original, Reordering) else ()
     return _changes_by((partial(run, sample.inputs) for run in reranked if run), sample.outputs, UNABLE)
 
 

@@ -107,8 +107,8 @@ def _nearly_equal_swapped(seed: int, ties: bool) -> Iterator[None]:
     generator = torch.Generator().manual_seed(seed)
 
     def swapped(x: Any) -> Any:
-        values, place = (x, ...) if ties else x.unique(return_inverse=True)
-        noise = torch.rand(values.shape, generator=generator).mul_(2).sub_(1).to(x.dtype)[place]
+        values, positions = (x, ...) if ties else x.unique(return_inverse=True)
+        noise = torch.rand(values.shape, generator=generator).mul_(2).sub_(1).to(x.dtype)[positions]
         return x + x * noise * (ULPS_OF_RANKED * torch.finfo(x.dtype).eps)
 
     class Swapped(watching_mode()):  # type: ignore[misc]
