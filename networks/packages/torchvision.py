@@ -43,6 +43,11 @@ def _detector(name: str, **options: object) -> Callable[[], nn.Module]:
                 if name in SPREADS:
                     factor, self.detector.score_thresh = SPREADS[name]
                     self.detector.head.classification_head.cls_logits.weight.data.mul_(factor)
+                if name in BOX_SPREADS:
+                    heads = self.detector.roi_heads
+                    factor, heads.score_thresh = BOX_SPREADS[name]
+                    heads.box_predictor.cls_score.weight.data.mul_(factor)
+                self.detector.score_thresh = THRESHOLDS.get(name, getattr(self.detector, "score_thresh", None))
 
             def forward(self, x: torch.Tensor) -> object:
                 return self.detector([x])[0]
@@ -68,6 +73,14 @@ FIXED_DETECTORS = {"ssdlite320_mobilenet_v3_large": 320, "ssd300_vgg16": 300}
 # suppression would be equal. Heads with weights so many times as large score further apart, and over a threshold like
 # this are about ten candidates; of hundreds of random ones the order is decided by rounding.
 SPREADS = {"retinanet_resnet50_fpn": (15.0, 0.102), "fcos_resnet50_fpn": (10.0, 0.866)}
+# Those of this one spread by themselves, up to 0.99998: its two hundred best are as close to each other.
+THRESHOLDS = {"ssd300_vgg16": 0.9997}
+# The same of detectors in two stages, whose second one has the classes.
+BOX_SPREADS = {
+    "fasterrcnn_mobilenet_v3_large_320_fpn": (30.0, 0.6),
+    "maskrcnn_resnet50_fpn": (3.0, 0.23),
+    "keypointrcnn_resnet50_fpn": (1.0, 0.555),
+}
 DETECTORS = (
     "retinanet_resnet50_fpn",
     "fcos_resnet50_fpn",

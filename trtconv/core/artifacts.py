@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, causes
 from trtconv.core.files.output_paths import is_stream, output_target, write_stream
 from trtconv.core.files.private_folder import process_label
 from trtconv.core.text.json_text import parse_json
@@ -89,10 +89,9 @@ def _prefix(path: Path) -> str:
 
 def out_of_space(error: BaseException | None) -> OSError | None:
     """The error of a full disk, a quota or a file size limit: `error` itself or one of its causes."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return error
-        error = error.__cause__ or error.__context__
+    for cause in causes(error):
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return cause
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class TrtconvError(Exception):
@@ -104,3 +104,12 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """Return `. Did you mean 'x'?` for the nearest known word, else an empty string."""
     near = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.6)
     return f". Did you mean '{near[0]}'?" if near else ""
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what it was raised from or behind, the last first; each once, as such a chain may be a ring."""
+    passed: set[int] = set()
+    while error is not None and id(error) not in passed:
+        passed.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

@@ -16,6 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType
 
+from trtconv.core.errors import causes
+
 _PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _TORCHSCRIPT_FRAME = re.compile(r"^(?P<file>[^\n()]+)\((?P<line>\d+)\): ", re.MULTILINE)
 Frame = tuple[str, int]
@@ -139,9 +141,8 @@ def blame(error: BaseException, base: Path, *, packages: bool = False) -> str | 
 
     With `packages` the line of an installed package where there is no other, as for a module that comes from one.
     """
-    cause: BaseException | None = error
     in_package: Frame | None = None
-    while cause is not None:
+    for cause in causes(error):
         if isinstance(cause, SyntaxError) and cause.filename:
             return format_frame((cause.filename, cause.lineno or 1), base)
         frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(cause.__traceback__)]
@@ -153,5 +154,4 @@ def blame(error: BaseException, base: Path, *, packages: bool = False) -> str | 
             return format_frame(frame, base)
         in_text = [f for f in python_frames(str(cause)) if not is_machinery(f[0])]
         in_package = in_package or innermost_user_frame(in_text or [f for f in frames if not is_machinery(f[0])])
-        cause = cause.__cause__ or cause.__context__
     return format_frame(in_package, base) if packages and in_package else None

@@ -75,13 +75,15 @@ def generalise(
     except Exception as error:
         if time.monotonic() - started > LONGEST_SECONDS / 2:
             raise
-        try:
-            fixed = _with_fixed_sizes(export)
-            return _generalised(fixed, retrace, trace, folder / "fixed", name, opset, more)
-        except CannotFollowError:
-            raise
-        except Exception:  # noqa: BLE001 - what the module raises is not for the kind of sizes
-            raise error from None
+        first = error
+    try:
+        fixed = _with_fixed_sizes(export)
+        return _generalised(fixed, retrace, trace, folder / "fixed", name, opset, more)
+    except CannotFollowError:
+        raise
+    except Exception:  # noqa: BLE001 - what the module raises is not for the kind of sizes
+        pass
+    raise first
 
 
 def _generalised(
