@@ -65,6 +65,14 @@ class Gated(Protocol):
 
 
 @runtime_checkable
+class Logistic(Protocol):
+    """An original whose sigmoids and tanhs can be run as inexact as others compute them."""
+
+    def logistic(self, exact: Run) -> Run:
+        """Its FP64 `exact` with such logistics."""
+
+
+@runtime_checkable
 class Reordering(Protocol):
     """An original whose sorts and top-ks can be run with nearly equal elements in another order."""
 

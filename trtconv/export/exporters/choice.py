@@ -107,6 +107,7 @@ def choose(job: ExportTask) -> ChosenExport:
             )
         if result.equal and paths is not None:
             job, result = compared_at_sizes(job, result, path_sizes(paths))
+            job, result = allow_for_rounding(job, result)
         if result.equal and paths is not None:
             job, result = probed(job, result, path_sizes(paths))
             job, result = allow_for_rounding(job, result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -24,6 +25,8 @@ from trtconv.export.module.user_code import format_frame, innermost_user_frame, 
 
 DEFAULT_OPSET = 17
 NEWEST_OPSET = 20
+# torch's word for what torch.compile wraps, where it is recorded.
+COMPILED = "dynamo-optimized function"
 
 
 def export_torchscript(
@@ -53,6 +56,16 @@ def export_torchscript(
 
 
 def _record(trace: Trace, output: Path, opset: int) -> None:
+    try:
+        _record_once(trace, output, opset)
+    except RuntimeError as error:
+        if COMPILED not in str(error):
+            raise
+        with _as_written():
+            _record_once(trace, output, opset)
+
+
+def _record_once(trace: Trace, output: Path, opset: int) -> None:
     import torch
 
     names = [s.name for s in trace.specs]
@@ -78,6 +91,22 @@ def _record(trace: Trace, output: Path, opset: int) -> None:
             dynamic_axes={n: a for n, a in axes.items() if a},
             do_constant_folding=True,
         )
+
+
+@contextmanager
+def _as_written() -> Iterator[None]:
+    """What the user gave to torch.compile runs as it was written in the block.
+
+    Its wrapper refuses to be recorded, unless it takes the recording for one by torch.fx that may nest.
+    """
+    import torch
+    from torch._dynamo import config
+
+    with (
+        config.patch(error_on_nested_fx_trace=False),
+        mock.patch.object(torch.fx._symbolic_trace, "_is_fx_tracing_flag", True),
+    ):
+        yield
 
 
 def _recorded(trace: Trace) -> Any:

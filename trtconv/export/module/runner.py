@@ -21,6 +21,7 @@ from trtconv.export.module.noise.ranked import RANKING, Reranked, stable_sorts
 from trtconv.export.module.noise.threads import FasterThreads
 from trtconv.export.module.noise.twins import (
     INTERPOLATING,
+    InexactLogistics,
     Resampled,
     Resummed,
     denormals_flushed,
@@ -127,6 +128,10 @@ class ModuleRunner:
     def resummed(self, exact: Run) -> Resummed:
         """`exact` with the means of its normalisations added up in FP32, one term after the other."""
         return Resummed(exact)
+
+    def logistic(self, exact: Run) -> InexactLogistics:
+        """`exact` with its sigmoids and tanhs off by a rounding."""
+        return InexactLogistics(exact)
 
     def reranked(self, seed: int, ties: bool) -> Reranked | None:
         """The module with what it ranks nearly equal in another order; None until a counted run has ranked anything."""

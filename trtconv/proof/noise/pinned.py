@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trtconv.proof.original import Gated, Original, Resampling, Run, Summing
+from trtconv.proof.original import Gated, Logistic, Original, Reordering, Resampling, Run, Summing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +81,14 @@ class PinnedOriginal:
     def resummed(self, exact: Run) -> Run:
         """Its FP64 `exact` with sums in another order, where it has such."""
         return self.original.resummed(exact) if isinstance(self.original, Summing) else exact
+
+    def logistic(self, exact: Run) -> Run:
+        """Its FP64 `exact` with inexact logistics, where it has such."""
+        return self.original.logistic(exact) if isinstance(self.original, Logistic) else exact
+
+    def reranked(self, seed: int, ties: bool) -> Run | None:
+        """The same with what it ranks nearly equal in another order; None where it ranks nothing."""
+        return self.original.reranked(seed, ties) if isinstance(self.original, Reordering) else None
 
     def _put_back(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         import numpy as np

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.proof.noise.pinned import measured_at
-from trtconv.proof.original import Gated, Original, Perturbing, Reordering, Resampling, Run, Summing
+from trtconv.proof.original import Gated, Logistic, Original, Perturbing, Reordering, Resampling, Run, Summing
 from trtconv.proof.points import BOUNDARY
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def measured_errors(
 
 
 def _has_numbers(output: Array) -> bool:
-    """True unless all elements are NaN and infinities of FP16 or FP32."""
     import numpy as np
 
     return output.dtype not in (np.float16, np.float32) or bool(np.isfinite(output).any())
@@ -155,6 +154,8 @@ def _own_changes(
     for change in chain(first_changes, changes):
         flips = flips or has_flips(change, sample.outputs)
         yield {n: e for n, e in change.items() if n not in sensitive}
+    if exact is not None and isinstance(original, Logistic):
+        yield rounding_errors(original.logistic(exact), sample.inputs, sample.outputs)
     if sample.point.values == "random":
         if flips:
             yield from order_changes(original, sample, ties=False)
@@ -332,7 +333,6 @@ def _changes(other: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[s
 
 
 def _largest(changes: Iterator[dict[str, Array]]) -> dict[str, Array]:
-    """The largest of all changes; nothing where a run failed."""
     largest: dict[str, Array] = {}
     for change in changes:
         if not change:

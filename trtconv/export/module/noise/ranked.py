@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# aten's operators that put elements into an order, or choose by it.
-RANKING = frozenset(("topk", "sort", "kthvalue", "median"))
+# Operators that put elements into an order, or choose by it: aten's, and torchvision's.
+RANKING = frozenset(("topk", "sort", "kthvalue", "median", "nms"))
 # What the noise of a ranked value is taken for, in units of its last place: a sum, a softmax and a product behind it.
 ULPS_OF_RANKED = 4.0
 
@@ -113,6 +113,9 @@ def _nearly_equal_swapped(seed: int, ties: bool) -> Iterator[None]:
 
     class Swapped(watching_mode()):  # type: ignore[misc]
         def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            if str(func) == "torchvision.nms.default" and len(args) == 3:
+                boxes, scores, threshold = args
+                return func(boxes, swapped(scores), threshold)
             form = _STABLE.get(str(func))
             x = args[0] if args else None
             if form is None or not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.dim():
