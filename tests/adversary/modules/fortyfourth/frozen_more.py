@@ -19,7 +19,7 @@ FLAT = {**ONE, "feeds": tuple(values_at(XT, N=1, T=t) for t in (1, 1400, 2800, 2
 
 def once(t: int) -> int:
     """One at 2801, and nothing elsewhere to 4000, without a comparison."""
-    return (t // 2801) * (2801 // t)
+    return (1 // (1 + abs(t % 53 - 45))) * (1 // (1 + abs(t % 59 - 28)))
 
 
 @forward(X4, **ONE)

@@ -193,10 +193,10 @@ class A45H19CannotBeCopied(A44Holds):
     def __reduce__(self):
         raise RuntimeError("not pickled")
 @attack(X4, **ROWS)
-class A45H20TrainReturnsNothing(A44Holds):
-    """train() and eval() that return nothing, a forward with a default tensor, an extra state that raises."""
+class A45H20ExtraStateThatRaises(A44Holds):
+    """A train() of its own, a forward with a default tensor, an extra state that raises."""
     def train(self, mode=True):
-        super().train(mode)
+        return super().train(mode)
     def get_extra_state(self):
         raise RuntimeError("none")
     def forward(self, x, bias=torch.ones(4)):  # noqa: B008
