@@ -125,7 +125,7 @@ def A4874ActivationsOfNaN(self, x):
 @forward(XT, **ODD)
 def A4875ExtremesOfNaN(self, x):
     """Largest ones and places."""
-    return x.amax(1), x.argmax(1), x.max(1).indices, x.cummax(1).values, x.clamp(x.roll(1, 1), 2.0), x.clamp(min=torch.tensor(NAN)), x.median(1).values
+    return x.amax(1), x.argmax(1), x.max(1).indices, x.cummax(1).values, x.clamp(x.roll(1, 1), torch.tensor(2.0)), x.clamp(min=torch.tensor(NAN)), x.median(1).values
 @forward(XT, **ODD)
 def A4876TruthOfNaN(self, x):
     """Truth of NaN, membership, counts, all and any, where."""
