@@ -57,3 +57,6 @@ R23 = beside("A45R23Margin", lambda x, t: F.hinge_embedding_loss(x, -torch.ones_
 R24 = beside("A45R24GroupMember", lambda x, t: F.group_norm(x.flatten(0, 1), 2, eps=1e-12 * t), 1e-5)
 R25 = beside("A45R25LinspaceAndFull", lambda x, t: torch.where(x > 90, torch.full_like(x, 1 / t), x) + torch.where(x < -90, torch.linspace(0, t / 7, 4), x), 100.0)
 R26 = beside("A45R26TorchCosh", lambda x, t: torch.where(x > 60, x * t**0.5, x) + torch.where(x < -60, x % (t / 7), x), 100.0)
+R27 = beside("A45R27DistanceAsItIs", lambda x, t: F.pairwise_distance(x, x.roll(1, -1)), 1e-5, 1e-6, 0.0)
+R28 = beside("A45R28DistanceWithEpsilon", lambda x, t: F.pairwise_distance(x, x.roll(1, -1), eps=1e-8), 1e-7, 0.0)
+R29 = beside("A45R29LogOfADistance", lambda x, t: torch.log(F.pairwise_distance(x, x.round() + x * 0)), 1e-5, 1e-6)
