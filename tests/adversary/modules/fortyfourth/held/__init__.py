@@ -1,0 +1,1 @@
+"""What modules hold, and what a call writes into it."""

@@ -1,0 +1,1 @@
+"""What followed up the first five files."""

@@ -1,0 +1,1 @@
+"""Arguments that take plain numbers, from sizes and from values."""
