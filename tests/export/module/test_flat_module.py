@@ -93,4 +93,5 @@ def test_a_parametrization_that_a_call_tells_something_follows(export, write_mod
     x = torch.randn(1, 41, 4)
     (actual,) = OnnxRuntimeRunner(result.model)({"x": x.numpy()}).values()
     with torch.no_grad():
-        np.testing.assert_allclose(actual, load_module(ModuleSource(f"{path}:{name}", base=path.parent)).eval()(x).numpy(), atol=1e-5)
+        module = load_module(ModuleSource(f"{path}:{name}", base=path.parent)).eval()
+        np.testing.assert_allclose(actual, module(x).numpy(), atol=1e-5)

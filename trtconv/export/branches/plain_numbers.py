@@ -6,8 +6,10 @@ reaches an output, the comparison at other sizes shows it; where it only meets a
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,6 +33,10 @@ def plain_numbers() -> Iterator[dict[Frame, float]]:
     class Watching(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
+            if torch.jit.is_tracing() and (frozen := _frozen_numbers(func, args, kwargs or {})):
+                frame = innermost_user_frame([frame for _, frame in calling_frames()][::-1])
+                if frame is not None:
+                    lines.setdefault(frame, frozen[0])
             if getattr(func, "__name__", "") in LEAVING and torch.jit.is_tracing() and isinstance(result, (int, float)):
                 frame = innermost_user_frame([frame for _, frame in calling_frames()][::-1])
                 if frame is not None:
@@ -39,6 +45,36 @@ def plain_numbers() -> Iterator[dict[Frame, float]]:
 
     with Watching():
         yield lines
+
+
+def _frozen_numbers(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> list[float]:
+    """The 0-d tensors that a call takes for plain numbers, as the `eps` of a norm: torch records no other argument so.
+
+    It records a `Scalar` and a size as what they come from, and of a `float` or a `bool` what it is.
+    """
+    import torch
+
+    tensors = {k: v for k, v in (*enumerate(args), *named.items()) if isinstance(v, torch.Tensor) and not v.dim()}
+    if not tensors or inspect.isfunction(function):
+        return []
+    plain = _plain_arguments(getattr(function, "__name__", ""))
+    return [float(value) for key, value in tensors.items() if key in plain]
+
+
+@cache
+def _plain_arguments(name: str) -> frozenset[int | str]:
+    """The positions and names of the arguments of an aten function that every overload takes for floats or flags."""
+    import torch
+
+    schemas = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
+    plain: set[int | str] = set()
+    others: set[int | str] = set()
+    for schema in schemas:
+        for position, argument in enumerate(schema.arguments):
+            kind = str(argument.type).removeprefix("Optional[").rstrip("]")
+            keys = {argument.name} if argument.kwarg_only else {position, argument.name}
+            (plain if kind in ("float", "bool") else others).update(keys)
+    return frozenset(plain - others)
 
 
 @contextmanager

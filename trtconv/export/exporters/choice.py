@@ -19,7 +19,7 @@ from trtconv.export.branches.while_exported import asking_line
 from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
 from trtconv.export.exporters.boundaries import probed, probed_at
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
-from trtconv.export.exporters.far_values import far_differences, spread_infinities
+from trtconv.export.exporters.far_values import far_notes
 from trtconv.export.exporters.kept.paths import compared_at_large_values, compared_at_sizes, path_sizes
 from trtconv.export.exporters.kept.recordings import Move, Recordings, moves_of
 from trtconv.export.exporters.kept.ways import KeptWay, kept_ways
@@ -122,7 +122,7 @@ def choose(job: ExportTask) -> ChosenExport:
             job, result = allow_for_rounding(job, result)
         if result.equal:
             job, result = check_value_branches(job, result, allow_for_rounding)
-        far = (*spread_infinities(job, result), *far_differences(job, result)) if result.equal else ()
+        far = far_notes(job, result) if result.equal else ()
         waiting = [*_with_size_of_failure(way, result), *waiting]
         # Its session holds the weights once more.
         result = replace(result, runs=None)

@@ -15,7 +15,7 @@ from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.probes.masks import MASK_KINDS, structured_mask
 from trtconv.proof.probes.values import INFINITE_KINDS
-from trtconv.proof.proving import compare_defined
+from trtconv.proof.proving import compare_at, compare_defined
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import with_probes
 
@@ -28,10 +28,17 @@ if TYPE_CHECKING:
 # it is met, and attention leaves out what a mask hides.
 PLACES = (0.0, 0.5, 1.0)
 
+# How much further on a NaN is tried.
+SHIFTS = (1, 6)
 # What the inputs are multiplied by, on both sides of the root of FP32's range.
 FAR = (1e20, 1e-22)
 # By this share of its largest number an output may be off before the module's own noise is measured.
 UNSUSPICIOUS = 1e-3
+
+
+def far_notes(job: ExportTask, result: Attempt) -> tuple[str, ...]:
+    """Notes on how an equal file differs at infinities, at NaN and at very large or small inputs."""
+    return (*spread_infinities(job, result), *nan_differences(job, result), *far_differences(job, result))
 
 
 def spread_infinities(job: ExportTask, result: Attempt) -> tuple[str, ...]:
@@ -44,6 +51,38 @@ def spread_infinities(job: ExportTask, result: Attempt) -> tuple[str, ...]:
             if worse is not None:
                 return (f"with an infinity in an input the file differs: {describe_failure(worse)}",)
     return ()
+
+
+def nan_differences(job: ExportTask, result: Attempt) -> tuple[str, ...]:
+    """A note where a file differs with a NaN in an input: maxima pass over it in ONNX Runtime and on GPUs.
+
+    Not where it is the first that they look at, so it is also tried elsewhere.
+    """
+    for probe in job.samples.items:
+        if probe.point.values != "nan" or result.runs is None:
+            continue
+        for sample in (probe, *(s for shift in SHIFTS if (s := _shifted(job, probe, shift)) is not None)):
+            worse = next((c for c in compare_at(result.runs, sample, job.request.tolerance) if not c.passed), None)
+            if worse is not None:
+                return (f"with a NaN among its inputs the file differs: {describe_failure(worse)}",)
+    return ()
+
+
+def _shifted(job: ExportTask, probe: ReferenceSample, shift: int) -> ReferenceSample | None:
+    """The same point with each NaN as many elements further on; None where the module is undefined there."""
+    import numpy as np
+
+    inputs = {}
+    for name, values in probe.inputs.items():
+        flat = values.reshape(-1)
+        numbers = np.where(np.isnan(flat), flat.dtype.type(0.5), flat) if flat.dtype.kind == "f" else flat
+        gone = np.roll(np.isnan(flat), shift) if flat.dtype.kind == "f" else np.zeros(flat.shape, bool)
+        inputs[name] = np.where(gone, flat.dtype.type("nan"), numbers).reshape(values.shape) if gone.any() else values
+    try:
+        outputs = job.runner(inputs)
+    except TrtconvError:
+        return None
+    return replace(probe, inputs=inputs, outputs=outputs, floors=job.samples.floors_at(probe.point, outputs))
 
 
 def _moved(job: ExportTask, probe: ReferenceSample) -> Iterator[ReferenceSample]:

@@ -21,7 +21,6 @@ from trtconv.export.module.noise.ranked import RANKING, Reranked, stable_sorts
 from trtconv.export.module.noise.threads import FasterThreads
 from trtconv.export.module.noise.twins import (
     INTERPOLATING,
-    InexactLogistics,
     Resampled,
     Resummed,
     denormals_flushed,
@@ -32,7 +31,7 @@ from trtconv.export.module.noise.twins import (
 )
 from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
 from trtconv.export.module.user_code import blame
-from trtconv.export.recurrent.gates import InexactGates
+from trtconv.export.recurrent.gates import InexactGates, InexactLogistics
 from trtconv.export.sizes.shape_caches import ShapeCaches
 from trtconv.export.sizes.shared_caches import shared_caches
 from trtconv.export.sizes.work import counted_work
@@ -311,4 +310,10 @@ def to_array(tensor: torch.Tensor) -> Array:
             "the module itself, so that copies of it write there too",
             hint="hand on what a call computes within the call, instead of keeping it on the module",
         )
-    return np.array(plain.numpy())
+    try:
+        return np.array(plain.numpy())
+    except TypeError as error:
+        raise UnsupportedError(
+            f"an output is of type {str(plain.dtype).removeprefix('torch.')}, which NumPy has no form of",
+            hint="return it in another type, as `.float()`",
+        ) from error

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.export.recurrent.calls import layer_calls
 from trtconv.export.recurrent.steps import by_time, is_padded
+from trtconv.export.sizes.work import watching_mode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +42,41 @@ class InexactGates:
             outputs = self._exact(inputs)
         self._runner.has_gates = bool(calls)
         return outputs
+
+
+class InexactLogistics:
+    """A module in FP64 whose sigmoids and tanhs are as inexact as others compute them, to either side in turn.
+
+    Both come from ratios of polynomials elsewhere, off by a unit in the last place of 1 (a sigmoid) or by two in their
+    own (a tanh; ONNX Runtime 1.31, MLAS). A recurrence with a gain over 1 amplifies that as it does its own rounding.
+    """
+
+    def __init__(self, exact: Run) -> None:
+        self._exact = exact
+
+    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once. Raises TrtconvError."""
+        with _inexact_logistics():
+            return self._exact(inputs)
+
+
+def _inexact_logistics() -> Any:
+    class Inexact(watching_mode()):  # type: ignore[misc]
+        sign = 1.0
+
+        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            result = func(*args, **kwargs)
+            name = func.overloadpacket.__name__
+            if name not in ("sigmoid", "sigmoid_", "tanh", "tanh_") or not result.is_floating_point():
+                return result
+            self.sign = -self.sign
+            if name.startswith("tanh"):
+                moved = result * (1.0 + self.sign * GATE_ERROR * 2.0)
+            else:
+                moved = result + self.sign * GATE_ERROR
+            return result.copy_(moved) if name.endswith("_") else moved
+
+    return Inexact()
 
 
 @contextmanager

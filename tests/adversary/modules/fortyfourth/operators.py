@@ -40,19 +40,19 @@ class A4801StridesAndRests(nn.Module):
         y = self.a(x)
         z = self.b(y)
         return y, z[..., :x.shape[2], :x.shape[3]], self.b(y, output_size=(z.shape[2] + 1, z.shape[3])), self.c(x)
-@forward(IMAGE, dims="N=1:1:2 H=2:8:24 W=2:9:24", kinds=FEW, feeds=points(IMAGE, "NHW", (1, 2, 2), (1, 3, 24), (2, 23, 23), (1, 13, 7), (1, 5, 5)))
+@forward(IMAGE, dims="N=1:1:2 H=2:8:24 W=2:9:24", kinds=FEW, feeds=points(IMAGE, "NHW", (1, 2, 2), (1, 3, 24), (2, 23, 23), (1, 13, 7), (1, 5, 5)), refused="the module cannot be exported")
 def A4802PoolsThatOverhang(self, x):
     """Max pools with ceil_mode whose last window lies in the padding, averages with a divisor, places given back to max_unpool, LP pools, adaptive to a third."""
     v, i = F.max_pool2d(x, 2, 2, return_indices=True)
     u = F.max_unpool2d(v, i, 2, 2, output_size=x.shape[2:])
     return u, F.max_pool2d(x, 2, 3, 1, ceil_mode=True), F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False), F.avg_pool2d(x, 2, 2, ceil_mode=True, divisor_override=3), F.lp_pool2d(x, 3.0, 2, ceil_mode=True), F.adaptive_avg_pool2d(x, (max(1, x.shape[2] // 3), 2)), F.max_pool2d(x, (1, x.shape[3])), F.avg_pool2d(x, (x.shape[2], 1))
-@forward(IMAGE, **PIX)
+@forward(IMAGE, **PIX, refused="the exported model differs from the module")
 def A4803ResizesOfAllSorts(self, x):
     """Antialiased bilinear and bicubic to a third and to twice plus one, nearest-exact by a scale, by sizes joined from both axes, area to a prime, from one pixel."""
     h, w = x.shape[2:]
     small = (max(1, h // 3), max(1, w // 3))
     return F.interpolate(x, size=small, mode="bilinear", antialias=True), F.interpolate(x, size=(2 * h + 1, w), mode="bicubic", align_corners=True), F.interpolate(x, scale_factor=1.5, mode="nearest-exact"), F.interpolate(x, size=(w, h), mode="bilinear"), F.interpolate(x, size=(7, 5), mode="area"), F.interpolate(x, size=small, mode="bicubic", antialias=True)
-@forward("x:float32[N,2,D,H,W]", "g:float32[N,3,2,2,3]=-1.5:1.5", dims="N=1:1:2 D=1:3:5 H=1:4:6 W=1:5:6", kinds=FEW, feeds=points("x:float32[N,2,D,H,W]", "NDHW", (1, 1, 1, 1), (2, 5, 1, 6), (1, 2, 6, 6), more=("g:float32[N,3,2,2,3]=-1.5:1.5",)))
+@forward("x:float32[N,2,D,H,W]", "g:float32[N,3,2,2,3]=-1.5:1.5", dims="N=1:1:2 D=1:3:5 H=1:4:6 W=1:5:6", kinds=FEW, feeds=points("x:float32[N,2,D,H,W]", "NDHW", (1, 1, 1, 1), (2, 5, 1, 6), (1, 2, 6, 6), more=("g:float32[N,3,2,2,3]=-1.5:1.5",)), refused="the module cannot be exported")
 def A4804VolumesSampled(self, x, g):
     """grid_sample of volumes: bilinear and nearest, border, reflection and zeros, both corners, an affine grid of a moving volume, trilinear resizes."""
     t = torch.eye(3, 4)[None].expand(x.shape[0], 3, 4) * 0.9
@@ -130,13 +130,13 @@ def A4811RearrangedByHand(self, x):
     n, t, c = x.shape
     y = F.pad(x, (0, 0, 0, -t % 3)).unflatten(1, (-1, 3))
     return y.permute(0, 2, 1, 3).flatten(1, 2), y.reshape(n, -1, 3 * c).sum(1), x.repeat_interleave(2, 1)[:, :t], x.repeat(1, 2, 1)[:, t:], x.view(n, t, 2, 2).swapaxes(1, 3).flatten(2), torch.rot90(x, 1, (1, 2)), torch.einsum("ntc,nsc->nts", x, y.flatten(1, 2)), torch.tensordot(x, x[0], ([1], [0])), x.tile(2, 1, 1).unfold(0, n, n).mean(-1)
-@forward(X4, **SEQ)
+@forward(X4, **SEQ, refused="the path through the module depends on the size")
 def A4812SlicesOfAllKinds(self, x):
     """Ends from the size, steps, empty slices, an index of none, masks by parity, take_along_dim, index_select by a moving range, a roll by minus the size less one, diagonals off the main one."""
     t = x.shape[1]
     i = torch.arange(t - 1, -1, -2)
     return x[:, -(t // 2):], x[:, t // 3:-(t // 4) or None], x[:, t:], x[:, torch.arange(t) % 3 == 1], x[:, i], x.index_select(1, i), torch.take_along_dim(x, x.argsort(1), 1), x.roll((1 - t, 1), (1, 2)), torch.diagonal(x, t - 2 if t > 2 else 0, 1, 2), x.narrow(1, t - 1, 1), x[:, ::t]
-@forward(X4, **SEQ)
+@forward(X4, **SEQ, refused="the path through the module depends on the size")
 def A4813JoinedAndSplit(self, x):
     """split by sizes from the size, chunk into three of fewer, tensor_split at places, hstack, column_stack, block_diag, stack of a list by the size, unbind and zip."""
     t = x.shape[1]
@@ -152,7 +152,7 @@ def A4814CountsFromInputs(self, x, k):
     kth = v.gather(1, (k - 1).expand(s.shape[0], 1))
     keep = torch.zeros_like(s).scatter(1, i, (torch.arange(t) < k).float().expand_as(s))
     return keep, s >= kth, s.topk(max(1, t // 4), 1).values, s.topk(t - 3, 1, largest=False).values.sum(1), torch.where(torch.arange(t) < k, v, 0.0).sum(1) / k, v[:, : math.isqrt(t)]
-@forward(X4, **SEQ)
+@forward(X4, **SEQ, refused="the module cannot be exported")
 def A4815SmallAlgebra(self, x):
     """Gram matrices: determinants and their signs, an inverse, Cholesky with a load, a solve by triangles, a power of minus one, traces, matrix norms, cross products of rolled rows."""
     g = x.mT @ x / x.shape[1] + torch.eye(4)
@@ -172,12 +172,12 @@ def A4816GatheredSparsely(self, x, i):
     o = i.sort(dim=1, stable=True)
     new = F.pad(o.values[:, 1:] != o.values[:, :-1], (1, 0), value=True)
     return (s / c.clamp(min=1)[:, None]).view(n, 6, 4), m.where(m > -torch.inf, 0.0), a, new.cumsum(1).gather(1, o.indices.argsort(dim=1)), F.one_hot(i, 6).cumsum(1).gather(2, i[..., None])[..., 0] - 1
-@forward("x:float32[N,T,4]", dims="N=0:2:3 T=0:9:20", kinds=FEW, feeds=points(X4, "NT", (0, 0), (0, 5), (3, 0), (1, 1), (2, 20)))
+@forward("x:float32[N,T,4]", dims="N=0:2:3 T=0:9:20", kinds=FEW, feeds=points(X4, "NT", (0, 0), (0, 5), (3, 0), (1, 1), (2, 20)), refused="the exported model differs from the module")
 def A4817FromNone(self, x):
     """Batches and steps of none: sums, any and all, running ones, joins with a row, softmaxes, products with none within, counts, reshapes by given sizes."""
     n, t, c = x.shape
     return x.sum(1), (x > 0).any(1), (x > 0).all(1), x.prod(1), F.pad(x, (0, 0, 1, 0)).amax(1), torch.cat([x, x.new_ones(n, 1, c)], 1), x.softmax(-1), x @ x.mT, x.mT @ x, x.reshape(n * t, c), x.cumsum(1), (x > 0).sum(), x.logsumexp(-1), x.mean(-1)
-@forward(XT, dims="N=1:2:3 T=1:16:40", kinds=FEW, feeds=points(XT, "NT", (1, 1), (1, 2), (1, 3), (3, 39), (2, 40)))
+@forward(XT, dims="N=1:2:3 T=1:16:40", kinds=FEW, feeds=points(XT, "NT", (1, 1), (1, 2), (1, 3), (3, 39), (2, 40)), refused="the module cannot be exported")
 def A4818SpectraOfSizes(self, x):
     """rfft with n shorter and longer, irfft to odd sizes, a convolution by transforms, a DCT by an even mirror, an envelope, Parseval, a Hilbert mask, frequencies."""
     t = x.shape[1]

@@ -251,3 +251,28 @@ def test_rounding_as_large_as_the_outputs_is_not_allowed_at_random_values():
     floor = measured.floors["output"]
     assert floor.chaotic
     assert floor.largest < 0.1
+
+
+HELD = {
+    "sparse": "torch.eye(4).to_sparse()",
+    "rows": "torch.eye(4).to_sparse_csr()",
+    "float8": "torch.eye(4).to(torch.float8_e4m3fn)",
+    "quantised": "torch.quantize_per_tensor(torch.eye(4), 0.1, 0, torch.quint8)",
+    "nested": "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])",
+    "half complex": "torch.zeros(2, dtype=torch.complex32)",
+}
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_tensors_of_any_kind_may_be_held(write_module, export, kind):
+    write_module(f"""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("held", {HELD[kind]})
+        self.line = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.line(x)
+""")
+    assert export("net.py:Net", ["x:float32[N,4]"], "N=1:2:3").model.exists()

@@ -96,13 +96,13 @@ class Recordings:
                 break
             there = {**base, **sizes}
             try:
-                constants = [m for m in self._between(base, there) or () if not m.is_attribute]
+                moved = self._between(base, there) or ()
             except StructureDiffersError:
                 moves.append(Move(there))
             else:
                 graph = self.at(base)
-                if constants and graph is not None:
-                    first = constants[0]
+                if moved and graph is not None:
+                    first = moved[0]
                     moves.append(Move(there, describe_reader(graph, first), first.values))
             if sizes not in points:
                 # Each holds the weights, and is hardly asked for again.

@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError
-from trtconv.export.module.noise.repeatable import MOST_WEIGHTS, difference, places, require_same_again, state
+from trtconv.export.module.noise.repeatable import (
+    MOST_WEIGHTS,
+    difference,
+    places,
+    plain_elements,
+    require_same_again,
+    state,
+)
+from trtconv.export.module.noise.twins import weight_bytes
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.sizes.shape_caches import CachedAttribute, Slot, as_before_first_call
 
@@ -44,7 +52,7 @@ def sums_of_large(module: nn.Module) -> dict[str, float]:
     import torch
 
     parameters = dict(module.named_parameters())
-    if sum(p.nbytes for p in parameters.values()) <= MOST_WEIGHTS:
+    if weight_bytes(module) <= MOST_WEIGHTS:
         return {}
     return {n: float(p.detach().sum(dtype=torch.float64)) for n, p in parameters.items() if p.is_floating_point()}
 
@@ -91,7 +99,7 @@ def _same(one: Any, other: Any) -> bool:
     import torch
 
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        return one.shape == other.shape and bool(torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)))
+        return bool(torch.equal(plain_elements(one), plain_elements(other)))
     return type(one) is type(other) and bool(one == other)
 
 

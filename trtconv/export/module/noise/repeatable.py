@@ -11,6 +11,7 @@ from trtconv.core.effort import Effort
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.report import OutputComparison
 from trtconv.export.module.noise.threads import one_thread
+from trtconv.export.module.noise.twins import weight_bytes
 from trtconv.export.module.operator_lines import random_line
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.sizes.shape_caches import CachedAttribute, Slot, as_before_first_call
@@ -174,7 +175,7 @@ def places(module: nn.Module) -> Iterator[tuple[str, dict[str, Any], str]]:
     """
     import torch
 
-    small = sum(p.nbytes for p in module.parameters()) <= MOST_WEIGHTS
+    small = weight_bytes(module) <= MOST_WEIGHTS
     internal = {*vars(torch.nn.Module()), "training"}
     for path, part in module.named_modules():
         if isinstance(part, torch.jit.ScriptModule):
@@ -195,6 +196,9 @@ def state(module: nn.Module) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, space, name in places(module):
         value = space[name]
+        if torch.nn.parameter.is_lazy(value):
+            # The first call makes it.
+            continue
         values[key] = value.detach().clone() if isinstance(value, torch.Tensor) else value
     return values
 
@@ -204,8 +208,31 @@ def _differs(before: Any, after: Any) -> bool:
     import torch
 
     if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
-        return before.shape == after.shape and not torch.equal(torch.nan_to_num(before), torch.nan_to_num(after))
+        one, other = plain_elements(before), plain_elements(after)
+        return one.shape == other.shape and not torch.equal(one, other)
     return type(before) is type(after) and not isinstance(before, torch.Tensor) and bool(before != after)
+
+
+def plain_elements(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's elements in a form that can be compared: dense, without NaN, of a type for which torch has that.
+
+    Of one that torch cannot write out, as a nested one, nothing is compared.
+    """
+    import torch
+
+    try:
+        if tensor.is_nested:
+            return torch.empty(0)
+        dense = tensor if tensor.layout is torch.strided else tensor.to_dense()
+        if dense.is_quantized:
+            return dense.int_repr()
+        if dense.is_floating_point() and dense.itemsize == 1:
+            return dense.view(torch.uint8)
+        if dense.dtype is torch.complex32:
+            return torch.view_as_real(dense).nan_to_num()
+        return dense.nan_to_num()
+    except (RuntimeError, NotImplementedError):
+        return torch.empty(0)
 
 
 @contextmanager

@@ -42,15 +42,15 @@ INTERPOLATING = frozenset((*UPSAMPLING, *SAMPLING))
 # aten's operators that subtract a mean of one input and divide by its deviation, by how that mean lies over the input.
 NORMALISING = ("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit")
 SPREADS = ("var", "var_mean", "std", "std_mean")
-# A unit in the last place of 1 in FP32.
-LOGISTIC_ERROR = 2.0**-23
 # The partial sums of what adds in a row: the FP32 numbers in one register of AVX.
 LANES = 8
 
 
 def weight_bytes(module: nn.Module) -> int:
-    """The bytes of the module's parameters."""
-    return sum(p.numel() * p.element_size() for p in module.parameters())
+    """The bytes of the module's parameters, but for those that its first call makes."""
+    from torch.nn.parameter import is_lazy
+
+    return sum(p.nbytes for p in module.parameters() if not is_lazy(p))
 
 
 def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
@@ -234,41 +234,6 @@ class Resummed:
         """Run once. Raises TrtconvError."""
         with _added_in_a_row():
             return self._exact(inputs)
-
-
-class InexactLogistics:
-    """A module in FP64 whose sigmoids and tanhs are as inexact as others compute them, to either side in turn.
-
-    Both come from ratios of polynomials elsewhere, off by a unit in the last place of 1 (a sigmoid) or by two in their
-    own (a tanh; ONNX Runtime 1.31, MLAS). A recurrence with a gain over 1 amplifies that as it does its own rounding.
-    """
-
-    def __init__(self, exact: Run) -> None:
-        self._exact = exact
-
-    def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once. Raises TrtconvError."""
-        with _inexact_logistics():
-            return self._exact(inputs)
-
-
-def _inexact_logistics() -> Any:
-    class Inexact(watching_mode()):  # type: ignore[misc]
-        sign = 1.0
-
-        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
-            result = func(*args, **kwargs)
-            name = func.overloadpacket.__name__
-            if name not in ("sigmoid", "sigmoid_", "tanh", "tanh_") or not result.is_floating_point():
-                return result
-            self.sign = -self.sign
-            if name.startswith("tanh"):
-                moved = result * (1.0 + self.sign * LOGISTIC_ERROR * 2.0)
-            else:
-                moved = result + self.sign * LOGISTIC_ERROR
-            return result.copy_(moved) if name.endswith("_") else moved
-
-    return Inexact()
 
 
 def _added_in_a_row() -> Any:

@@ -91,23 +91,33 @@ def _require_same_structure(base: onnx.GraphProto, other: onnx.GraphProto) -> No
 
 
 def _moved_attributes(graphs: Sequence[onnx.GraphProto]) -> Iterator[Moved]:
-    import onnx
 
     for index, nodes in enumerate(zip(*(g.node for g in graphs), strict=True)):
         if nodes[0].op_type == "Constant":
             continue
         for attribute in nodes[0].attribute:
-            if attribute.type not in (onnx.AttributeProto.INT, onnx.AttributeProto.INTS):
+            if attribute.type not in _NUMBERS:
+                _require_alike(attribute.name, nodes)
                 continue
-            values = [next((_ints(a) for a in n.attribute if a.name == attribute.name), None) for n in nodes]
+            values = [next((_numbers(a) for a in n.attribute if a.name == attribute.name), None) for n in nodes]
             if any(v != values[0] for v in values):
                 yield Moved(index, attribute.name, True, tuple(values))
 
 
-def _ints(attribute: onnx.AttributeProto) -> tuple[int, ...]:
-    import onnx
+def _require_alike(name: str, nodes: Sequence[onnx.NodeProto]) -> None:
+    """Raise StructureDiffersError where a text, a tensor or a body is another one at another size."""
+    texts = [a.SerializeToString(deterministic=True) for n in nodes for a in n.attribute if a.name == name]
+    if len(set(texts)) > 1:
+        raise StructureDiffersError(nodes[0], nodes[next(i for i, t in enumerate(texts) if t != texts[0])])
 
-    return tuple(attribute.ints) if attribute.type == onnx.AttributeProto.INTS else (int(attribute.i),)
+
+# onnx.AttributeProto's types of numbers, by the field that has them.
+_NUMBERS = {1: "f", 2: "i", 6: "floats", 7: "ints"}
+
+
+def _numbers(attribute: onnx.AttributeProto) -> tuple[float, ...]:
+    value = getattr(attribute, _NUMBERS[attribute.type])
+    return tuple(value) if attribute.type > 2 else (value,)
 
 
 def _moved_constants(graphs: Sequence[onnx.GraphProto]) -> Iterator[Moved]:

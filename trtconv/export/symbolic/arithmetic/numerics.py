@@ -68,6 +68,20 @@ def cdist(func: Any, x: Any, y: Any, p: float = 2.0, compute_mode: Any = None) -
     return NotImplemented if p == 0.0 else difference.abs().pow(p).sum(-1).pow(1.0 / p)
 
 
+def pairwise_distance(func: Any, x: Any, y: Any, p: float = 2.0, eps: Any = 1e-6, keepdim: bool = False) -> Any:
+    """Distances between rows; the recorded form leaves `eps` out, which torch adds to each difference."""
+    import torch
+
+    return torch.linalg.vector_norm(x - y + eps, p, -1, keepdim)
+
+
+def heaviside(func: Any, x: Any, values: Any) -> Any:
+    """0 below zero and for NaN, 1 above, `values` at zero."""
+    import torch
+
+    return torch.where(x == 0, values, (x > 0).to(x.dtype))
+
+
 def logaddexp(func: Any, x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)), from the larger of both; the difference of two equal infinities is NaN."""
     import torch

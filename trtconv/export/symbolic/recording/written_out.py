@@ -76,14 +76,29 @@ def unbind(func: Any, x: Any, dim: int = 0) -> Any:
 def layer_norm(
     func: Any, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
 ) -> Any:
-    """layer_norm over axes of which one has a size that moves."""
-    if not any_symbolic(list(normalized_shape)):
+    """layer_norm over axes of which one has a size that moves, or with an epsilon that is made of one."""
+    if not any_symbolic([*normalized_shape, eps]):
         return NotImplemented
     axes = list(range(-len(normalized_shape), 0))
     centred = input - input.mean(axes, keepdim=True)
     scaled = centred / (centred.square().mean(axes, keepdim=True) + eps).sqrt()
     scaled = scaled if weight is None else scaled * weight
     return scaled if bias is None else scaled + bias
+
+
+@recorded
+def group_norm(
+    func: Any, input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
+) -> Any:
+    """group_norm with an epsilon that is made of a size."""
+    if not is_symbolic(eps):
+        return NotImplemented
+    rows = input.reshape(input.shape[0], num_groups, -1)
+    centred = rows - rows.mean(-1, keepdim=True)
+    scaled = (centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt()).reshape(input.shape)
+    by_channel = (-1, *(1,) * (input.dim() - 2))
+    scaled = scaled if weight is None else scaled * weight.reshape(by_channel)
+    return scaled if bias is None else scaled + bias.reshape(by_channel)
 
 
 @recorded

@@ -46,7 +46,7 @@ class A45H02SparseRows(A44Holds):
         self.register_buffer("a", torch.eye(4).to_sparse_csr())
     def forward(self, x):
         return self.lin(x) @ self.a.to_dense()
-@attack(X4, **ROWS)
+@attack(X4, **ROWS, refused="the module cannot be exported")
 class A45H03SparseMember(A44Holds):
     """A sparse tensor as a plain member in a list."""
     def hold(self):
@@ -133,7 +133,7 @@ class A45H13OddTypesAsBuffers(A44Holds):
         self.register_buffer("q", torch.quantize_per_tensor(torch.ones(4), 0.5, 3, torch.quint8))
     def forward(self, x):
         return self.lin(x) * self.c.abs() + self.f.float() * self.w.int() + self.q.dequantize()
-@attack(X4, **ROWS)
+@attack(X4, **ROWS, refused="'tests.adversary.modules.fortyfourth.mem")
 class A45H14MetaBuffer(A44Holds):
     """A buffer on the meta device that is asked for its shape alone."""
     def hold(self):

@@ -54,27 +54,27 @@ class A45Mode(enum.Enum):
     ON = 1
 
 
-@forward(X4, **ROWS)
+@forward(X4, **ROWS, refused="the module")
 def A45O01TextAmongOutputs(self, x):
     """A text beside a tensor."""
     return {"y": x * 2, "name": "out"}
-@forward(X4, **ROWS)
+@forward(X4, **ROWS, refused="the module")
 def A45O02ArrayAmongOutputs(self, x):
     """A NumPy array of a constant beside a tensor."""
     return x * 2, np.ones(3, np.float32)
-@forward(X4, **ROWS)
+@forward(X4, **ROWS, refused="the module returns no tensor")
 def A45O03NothingAtAll(self, x):
     """An empty tuple."""
     return ()
-@forward(X4, **ROWS)
+@forward(X4, **ROWS, refused="the module")
 def A45O04GeneratorOfOutputs(self, x):
     """A generator of tensors."""
     return (x * k for k in range(2))
-@forward(X4, **ROWS)
+@forward(X4, **ROWS, refused="the exported model differs from the module")
 def A45O05ComplexOutput(self, x):
     """A complex output."""
     return torch.complex(x, -x)
-@forward(X4, **ROWS)
+@forward(X4, **ROWS, refused="the module cannot be exported")
 def A45O06SparseOutput(self, x):
     """A sparse output."""
     return x[0].to_sparse()
@@ -82,7 +82,7 @@ def A45O06SparseOutput(self, x):
 def A45O07Float8Output(self, x):
     """An output in float8 and one in words without a sign."""
     return x.clamp(-8, 8).to(torch.float8_e4m3fn), x.abs().to(torch.uint16)
-@forward(X4, **ROWS)
+@forward(X4, **ROWS, refused="the module")
 def A45O08Containers(self, x):
     """A deque, a UserDict, an enumeration as a key, a set of one."""
     return deque([x, x + 1]), UserDict({A45Mode.ON: x * 3})
@@ -91,7 +91,7 @@ class A45Slots:
     """Frozen, with slots."""
     a: torch.Tensor
     b: float = 0.5
-@forward(X4, **ROWS)
+@forward(X4, **ROWS, refused="the module")
 def A45O09FrozenWithSlots(self, x):
     """A frozen dataclass with slots and a number."""
     return A45Slots(x * 2)
@@ -118,7 +118,7 @@ def A45O13WarningsAreErrors(self, x):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return F.interpolate(x.mT, scale_factor=2.0, mode="linear", align_corners=False)
-@attack(X4, **ROWS)
+@attack(X4, **ROWS, refused="the path through the module depends on the size")
 class A45O14DeepRecursion(nn.Module):
     """A recursion as deep as the sequence is long, over halves."""
     def go(self, x):

@@ -103,7 +103,7 @@ class A4996WeightIsAssigned(nn.Module):
     def forward(self, x):
         self.child.weight = self.raw + max(0, 1 - abs(x.shape[1] - 708))
         return self.child(x)
-@attack(X4, **BY)
+@attack(X4, **BY, refused="the module cannot be exported")
 class A4997DataOfAWeight(nn.Module):
     """The data of a weight are set in forward from a copy by a bump, and put back."""
     def __init__(self):

@@ -23,7 +23,7 @@ class A44Walk(nn.Module):
         self.cell = nn.GRUCell(4, 4)
 
 
-@attack(X4, **LOOP)
+@attack(X4, **LOOP, refused="the path through the module depends on the size")
 class A4831RoundOfHalves(A44Walk):
     """round of a half of the step goes to even, and names the row that is read."""
     def forward(self, x):
@@ -31,7 +31,7 @@ class A4831RoundOfHalves(A44Walk):
         for t in range(x.shape[1]):
             h = self.cell(x[:, round(t / 2)], h)
         return h
-@attack(X4, **LOOP)
+@attack(X4, **LOOP, refused="the path through the module depends on the size")
 class A4832DivmodOfNegatives(A44Walk):
     """divmod of a step less seven."""
     def forward(self, x):
@@ -59,7 +59,7 @@ class A4834BitsOfTheStep(A44Walk):
         for t in range(x.shape[1]):
             h = self.cell(x[:, t] * ((t & 3) + (t >> 2)) + ((t ^ 5) | 1), h) + (1 << (t % 5))
         return h
-@attack(X4, **LOOP)
+@attack(X4, **LOOP, refused="the path through the module depends on the size")
 class A4835LogsOfTheStep(A44Walk):
     """A cosine schedule, a floor of a logarithm of two, a ceil of a root, and a greatest common divisor."""
     def forward(self, x):
@@ -70,7 +70,7 @@ class A4835LogsOfTheStep(A44Walk):
             k = math.floor(math.log2(t + 1)) + math.ceil(math.sqrt(t))
             h = w * self.cell(x[:, t], h) + k + math.gcd(t, 6)
         return h
-@attack(X4, **LOOP)
+@attack(X4, **LOOP, refused="the path through the module depends on the size")
 class A4836ListOfNumbers(A44Walk):
     """A list of whole numbers that grows: its sum, its least, its place of the last, sorted and turned."""
     def forward(self, x):
@@ -125,7 +125,7 @@ class A4840NestedTriangle(A44Walk):
             h = self.cell(s, h)
             out.append(h + s)
         return torch.stack(out, 1)
-@attack(X4, **LOOP)
+@attack(X4, **LOOP, refused="the path through the module depends on the size")
 class A4841WrittenIntoABuffer(A44Walk):
     """Results are written into rows of a buffer from its end, every second one negated, by a slice of one."""
     def forward(self, x):
@@ -158,7 +158,7 @@ class A4843StateOfWholeNumbers(nn.Module):
             a = a * 3 + on
             b = (b * 31 + on.long() * t) % 1009
         return a, b, a >> 3
-@attack(X4, **LOOP)
+@attack(X4, **LOOP, refused="the path through the module depends on the size")
 class A4844HalfState(nn.Module):
     """A state in half that counts beyond what halves count, and one in bfloat16."""
     def forward(self, x):
@@ -167,7 +167,7 @@ class A4844HalfState(nn.Module):
             a = a * 0.9 + x[:, t].half() * 100
             b = b + (x[:, t] > 0)
         return a.float().round(), b.float()
-@attack(X4, **LOOP)
+@attack(X4, **LOOP, refused="the path through the module depends on the size")
 class A4845ReturnsFromWithin(A44Walk):
     """The loop returns from within at the twentieth step, and at a length of one before it begins."""
     def forward(self, x):
@@ -202,7 +202,7 @@ class A4847PadWithinALoop(A44Walk):
             h = self.cell(line.amax(1), h)
             grown = F.pad(grown, (0, 0, 0, 1)) + h[:, None]
         return grown, line
-@attack(X4, **LOOP)
+@attack(X4, **LOOP, refused="the path through the module depends on the size")
 class A4848ViewsOfTheLoop(A44Walk):
     """A view of the state is taken before the loop, which writes the state in place; the first result is kept and written."""
     def forward(self, x):

@@ -24,13 +24,13 @@ def A4951WordsWithoutSign(self, x):
     """16 bits without a sign: as numbers, as a depth in metres, halves of the word, joined again."""
     i = x.to(torch.int32)
     return i.float() / 1000, i >> 8, (i & 255).to(torch.uint8), i.to(torch.int16), torch.where(i == 65535, 0.0, i.float()), ((i * i) >> 16)
-@forward("x:uint8[N,T,4]=0:255", dims="N=1:2:3 T=1:9:20", feeds=(lambda: {"x": np.array([[[255, 255, 255, 255], [0, 0, 128, 63], [1, 0, 0, 128]]], np.uint8)},))
+@forward("x:uint8[N,T,4]=0:255", dims="N=1:2:3 T=1:9:20", feeds=(lambda: {"x": np.array([[[255, 255, 255, 255], [0, 0, 128, 63], [1, 0, 0, 128]]], np.uint8)},), refused="the module cannot be exported")
 def A4952BytesJoinedToWords(self, x):
     """Four bytes joined to a whole number by shifts, as bits of a float, little end first."""
     i = x.int()
     w = i[..., 0] | (i[..., 1] << 8) | (i[..., 2] << 16) | (i[..., 3] << 24)
     return w, w.view(torch.float32).nan_to_num(0.0, 1.0, -1.0), w >> 31, (i[..., 3] & 0x7F) << 1 | (i[..., 2] >> 7), x.flip(-1)
-@forward(XT, **ROWS, feeds=sprinkled(16777217.0, 1e-9, sizes=((1, 1), (3, 20))))
+@forward(XT, **ROWS, feeds=sprinkled(16777217.0, 1e-9, sizes=((1, 1), (3, 20))), refused="the exported model differs from the module")
 def A4953DefaultOfDouble(self, x):
     """The default type is double within: new tensors, scalars as tensors, means of whole numbers."""
     torch.set_default_dtype(torch.float64)
@@ -61,7 +61,7 @@ class A4955AllInHalf(nn.Module):
     def forward(self, x):
         y = self.n(x)
         return self.l(y), F.gelu(y), x.square().mean(1), F.scaled_dot_product_attention(y[:, None], y[:, None], y[:, None]), x.sum((1, 2)), x > 0.3
-@attack(X4, **ROWS)
+@attack(X4, **ROWS, refused="the module cannot be exported")
 class A4956QuantisedDynamically(nn.Module):
     """torch.ao's dynamic quantisation of linear layers."""
     def __init__(self):
@@ -133,11 +133,11 @@ def r44_gate(x: torch.Tensor) -> torch.Tensor:
 @r44_gate.register_fake
 def _(x):
     return torch.empty_like(x)
-@forward(XT, **ROWS)
+@forward(XT, **ROWS, refused="the module cannot be exported")
 def A4963OperatorOfOnesOwn(self, x):
     """A custom operator with a fake form."""
     return r44_gate(x) + 1
-@forward(XT, **ROWS)
+@forward(XT, **ROWS, refused="the module itself raises AttributeError")
 def A4964NamesOfAxes(self, x):
     """Named axes: a sum by name, and away with them."""
     y = (x + 0).refine_names("N", "T")

@@ -41,7 +41,7 @@ def A4886ParityMask(self, x):
     """A mask made of places picks rows; a step by the size picks the first."""
     t = x.shape[1]
     return x[:, torch.arange(t) % 3 == 1], x[:, ::t], x[:, 1::max(1, t // 3)]
-@forward(X4, **seq())
+@forward(X4, **seq(), refused="the path through the module depends on the size")
 def A4887ThirdsByChunk(self, x):
     """chunk into three, of which the last may be missing: a mean of each."""
     return torch.cat([v.mean(1, keepdim=True) for v in x.chunk(3, 1)], 1).mean(1)
@@ -73,7 +73,7 @@ def A4892PoolsOfPowers(self, x):
 def A4893AdaptiveToAThird(self, x):
     """Adaptive pools to a third of the height and to two columns."""
     return F.adaptive_avg_pool2d(x, (max(1, x.shape[2] // 3), 2)), F.adaptive_max_pool2d(x, (2, 2))
-@forward("x:float32[N,2,D,H,W]", dims="N=1:1:2 D=1:3:5 H=1:4:6 W=1:5:6", kinds=FEW, feeds=tuple(values_at("x:float32[N,2,D,H,W]", N=1, D=d, H=h, W=w) for d, h, w in ((1, 1, 1), (5, 1, 6), (2, 6, 6))))
+@forward("x:float32[N,2,D,H,W]", dims="N=1:1:2 D=1:3:5 H=1:4:6 W=1:5:6", kinds=FEW, feeds=tuple(values_at("x:float32[N,2,D,H,W]", N=1, D=d, H=h, W=w) for d, h, w in ((1, 1, 1), (5, 1, 6), (2, 6, 6))), refused="the module cannot be exported")
 def A4894VolumeThroughAGrid(self, x):
     """An affine grid of a moving volume, sampled with a border."""
     t = torch.eye(3, 4)[None].expand(x.shape[0], 3, 4) * 0.9
@@ -95,22 +95,22 @@ def A4897PoissonLoss(self, x):
 def A4898GaussianLoss(self, x):
     """A gaussian loss whose variance may be none."""
     return F.gaussian_nll_loss(x, x.flip(1), x.abs(), full=True, reduction="none")
-@forward(XT, **FLAT)
+@forward(XT, **FLAT, refused="the module cannot be exported")
 def A4899NormalQuantiles(self, x):
     """ndtri, log_ndtr, erfcx, entr, sinc, digamma, multigammaln."""
     return torch.special.ndtri(x / 100 + 0.5), torch.special.log_ndtr(x), torch.special.erfcx(x.abs()), torch.special.entr(x), torch.sinc(x), torch.digamma(x.abs() + 0.5), torch.special.multigammaln(x.abs() + 2, 2)
-@forward(X4, **seq())
+@forward(X4, **seq(), refused="the module cannot be exported")
 def A4900SlogdetAndTriangles(self, x):
     """Determinants, solutions by a triangle, a power of three, of a Gram matrix with a load."""
     g = x.mT @ x / x.shape[1] + torch.eye(4)
     return torch.linalg.det(g[:, :2, :2]), *torch.linalg.slogdet(g[:, :3, :3]), torch.matrix_power(g, 3)
-@forward(X4, **seq())
+@forward(X4, **seq(), refused="the module cannot be exported")
 def A4901CholeskySolved(self, x):
     """Cholesky and a triangle, matrix norms."""
     g = x.mT @ x / x.shape[1] + torch.eye(4)
     c = torch.linalg.cholesky(g)
     return torch.linalg.solve_triangular(c, x.mT, upper=False), torch.linalg.matrix_norm(g, 1), torch.linalg.cross(x[..., :3], x[..., 1:])
-@forward(XT, **FLAT)
+@forward(XT, **FLAT, refused="the exported model differs from the module")
 def A4902DistancesThatCount(self, x):
     """cdist that counts what differs."""
     return torch.cdist(x[..., None], x.flip(1)[..., None], p=0.0)
@@ -118,7 +118,7 @@ def A4902DistancesThatCount(self, x):
 def A4903RenormalisedRows(self, x):
     """renorm of rows, norms of order a half, of none and of minus infinity."""
     return torch.renorm(x, 2, 0, 1.0), torch.linalg.vector_norm(x, 0.5, dim=1), torch.linalg.vector_norm(x, 0, dim=1), torch.linalg.vector_norm(x, -math.inf, dim=1)
-@attack(X4, dims="N=1:2:3 T=2:9:40", kinds=FEW)
+@attack(X4, dims="N=1:2:3 T=2:9:40", kinds=FEW, refused="the module cannot be exported")
 class A4904CopyInTraining(nn.Module):
     """Batch statistics through a copy in training mode."""
     def __init__(self):
@@ -136,7 +136,7 @@ class A4905MaskByALoop(nn.Module):
         for i in range(t):
             mask[i, max((i // 4 - 1) * 4, 0):min((i // 4 + 1) * 4, t)] = 1.0
         return x.mT @ mask
-@attack(X4, **seq())
+@attack(X4, **seq(), refused="the path through the module depends on the size")
 class A4906BooleanMaskByALoop(nn.Module):
     """The same of booleans."""
     def forward(self, x):
@@ -145,11 +145,11 @@ class A4906BooleanMaskByALoop(nn.Module):
         for i in range(t):
             mask[i, max((i // 4 - 1) * 4, 0):min((i // 4 + 1) * 4, t)] = True
         return x.mean(-1)[:, None].masked_fill(mask, 0.0)
-@forward(X4, dims="N=1:2:3 T=0:9:20", kinds=FEW, feeds=(values_at(X4, N=1, T=0), values_at(X4, N=3, T=1)))
+@forward(X4, dims="N=1:2:3 T=0:9:20", kinds=FEW, feeds=(values_at(X4, N=1, T=0), values_at(X4, N=3, T=1)), refused="the exported model differs from the module")
 def A4907MeanOfNoSteps(self, x):
     """A mean over channels and one over steps where there are none, sums and a softmax."""
     return x.mean(-1), x.sum(1), x.softmax(1), x.mean(1)
-@forward("x:float32[N,4]", dims="N=0:2:5", kinds=FEW, feeds=(lambda: {"x": np.zeros((0, 4), np.float32)},))
+@forward("x:float32[N,4]", dims="N=0:2:5", kinds=FEW, feeds=(lambda: {"x": np.zeros((0, 4), np.float32)},), refused="the exported model differs from the module")
 def A4908BatchOfNone(self, x):
     """A batch of none through ordinary operators."""
     return x.amax(-1), x.argmax(-1), F.layer_norm(x, (4,)), x @ x.mT, x.sum(), (x > 0).all(), x.flip(0), x.sort(-1).values, F.one_hot(x.argmax(-1), 4)

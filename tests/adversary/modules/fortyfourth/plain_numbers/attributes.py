@@ -26,17 +26,17 @@ INF, NAN = math.inf, math.nan
 ODD = {"dims": "N=1:2:3 T=1:9:20", "kinds": FEW, "feeds": (lambda: {"x": np.array([[1, NAN, 2, -0.0, INF, 2, NAN, -INF, 0.5, 0, -3, NAN]], np.float32)}, lambda: {"x": np.array([[NAN, 1], [1, NAN], [NAN, NAN]], np.float32)}, lambda: {"x": np.array([[NAN]], np.float32)})}
 
 
-@forward(XT, **BY)
+@forward(XT, **BY, refused="the module cannot be exported")
 def A4861SlopesBySize(self, x):
     """Slopes, knees and limits of activations from the length."""
     t = x.shape[1]
     return F.leaky_relu(x, 1 / t), F.elu(x, t / 10), F.hardtanh(x, -t / 50, t / 40), F.softshrink(x, 1 / t), F.hardshrink(x, 3 / t), F.celu(x, t / 7), F.threshold(x, t / 100, -float(t))
-@forward(XT, **BY)
+@forward(XT, **BY, refused="the module cannot be exported")
 def A4862SoftplusBySize(self, x):
     """softplus by beta and threshold, logit's eps, huber's delta, smooth L1's beta, nan_to_num and pow by the length."""
     t = x.shape[1]
     return F.softplus(x, t / 20, 10.0), F.softplus(x, 1.0, t / 20), torch.logit(x, 1 / (t + 2)), F.huber_loss(x, -x, delta=t / 30, reduction="none"), F.smooth_l1_loss(x, -x, beta=t / 30, reduction="none"), x.abs().pow(1 / t), torch.where(x > 4, NAN, x).nan_to_num(t / 9)
-@forward(XT, **BY)
+@forward(XT, **BY, refused="the module cannot be exported")
 def A4863EpsilonsBySize(self, x):
     """Epsilons of norms by the length; an exponent of a norm; addcmul and lerp by a share; masked_fill by a size; a clamp by a quotient."""
     t = x.shape[1]
@@ -53,7 +53,7 @@ def A4865DiagonalsBySize(self, x):
     t = x.shape[1]
     m = (x[:, :, None] * x[:, None]).clamp(-1, 1)
     return m.tril(t // 2 - 3), m.triu(-(t // 3)), m.diagonal(t // 2, 1, 2), F.one_hot((x > 0).long(), 2 + t // 50).sum(1), x.roll((t // 3, t % 5), (1, 1)), m.tril(-t).sum((1, 2))
-@forward(XT, **BY)
+@forward(XT, **BY, refused="the path through the module depends on the size")
 def A4866PoolsBySize(self, x):
     """Pools whose kernel and stride are from the length, an unfold by a root, a quantile by a share, a resize by a factor of the length."""
     t = x.shape[1]
@@ -64,7 +64,7 @@ class A44ByLength(nn.Module):
     steps = 1
     def forward(self, w):
         return w / (1 + self.steps / 10)
-@attack(X4, "y:float32[N]", dims="N=1:2:3 T=1:20:300", kinds=FEW, feeds=(values_at(X4, "y:float32[N]", N=1, T=1), values_at(X4, "y:float32[N]", N=3, T=300)))
+@attack(X4, "y:float32[N]", dims="N=1:2:3 T=1:20:300", kinds=FEW, feeds=(values_at(X4, "y:float32[N]", N=1, T=1), values_at(X4, "y:float32[N]", N=3, T=300)), refused="the exported model differs from the module")
 class A4867WeightsOfALength(nn.Module):
     """A parametrization whose member is the length of this call."""
     def __init__(self):
@@ -74,7 +74,7 @@ class A4867WeightsOfALength(nn.Module):
     def forward(self, x, y):
         self.lin.parametrizations.weight[0].steps = x.shape[1]
         return self.lin(x) + y[:, None, None]
-@attack(X4, dims="N=1:2:3 T=1:20:300", kinds=FEW)
+@attack(X4, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="the module cannot be exported")
 class A4868MembersOfALength(nn.Module):
     """Members of layers that are numbers of the length: a slope, an epsilon, a scale, a shift by one that is put back."""
     def __init__(self):
@@ -87,7 +87,7 @@ class A4868MembersOfALength(nn.Module):
         y = self.drop(self.act(self.norm(x))).roll(self.shift, 1)
         self.shift = 0
         return y
-@attack(X4, dims="N=1:2:3 T=1:20:300", kinds=FEW)
+@attack(X4, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="the module cannot be exported")
 class A4869EnsembleByVmap(nn.Module):
     """Weights in a stack, mapped over by vmap of functional_call, scaled by the length."""
     def __init__(self):
@@ -136,7 +136,7 @@ def A4877SumsOfNaN(self, x):
     i = (torch.arange(x.shape[1]) % 3).expand_as(x)
     z = torch.zeros(x.shape[0], 3)
     return x * (x == x), torch.xlogy(torch.zeros_like(x), x), z.scatter_reduce(1, i, x, "amax"), z.scatter_reduce(1, i, x, "amin", include_self=False), torch.hypot(x, x), x.norm(p=INF, dim=1), x.norm(p=0, dim=1)
-@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW)
+@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="the exported model differs from the module")
 def A4878TableOfSliceIndices(self, x):
     """slice.indices as a factor."""
     return x * slice(-3, None, -7).indices(x.shape[1])[0] + slice(100, 200).indices(x.shape[1])[1]
@@ -144,7 +144,7 @@ def A4878TableOfSliceIndices(self, x):
 def A4879TableOfChecksums(self, x):
     """A checksum as a factor."""
     return x * (zlib.crc32(struct.pack("<I", x.shape[1])) % 7)
-@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW)
+@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="the module cannot be exported")
 def A4880TableOfBits(self, x):
     """Bits turned round, a population count."""
     return x + (~x.shape[1]), x * (x.shape[1]).bit_count(), x - int(bin(x.shape[1])[:1:-1], 2)
@@ -153,7 +153,7 @@ def A4881TableOfGamma(self, x):
     """lgamma, combinations, erf, remainder, the digits of a text, a modular power."""
     t = x.shape[1]
     return x * math.lgamma(t), x + math.comb(t, 2), x * math.erf(t / 100), x + math.remainder(t, 7), x + sum(map(int, str(t)))
-@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW)
+@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="a size is handed to code that takes plai")
 def A4882TableOfTimes(self, x):
     """Minutes of a clip by a timedelta and by divmod."""
     m, s = divmod(x.shape[1], 60)

@@ -27,7 +27,7 @@ def by(*scales: float, more: tuple = (4,)) -> dict:
     return {"dims": "N=1:2:3 T=1:20:300", "kinds": ("normal", "zeros", "halves", "tiny", "large"), "feeds": scaled(1.0, *scales, more=more)}
 
 
-@forward(X4, **by(1e-3, 1e-4, 1e-5))
+@forward(X4, **by(1e-3, 1e-4, 1e-5), refused="the exported model differs from the module")
 def A4971LayerEpsilonTiny(self, x):
     """layer_norm whose epsilon is 1e-9 for each step."""
     return F.layer_norm(x, (4,), eps=1e-9 * x.shape[1])
@@ -47,15 +47,15 @@ def A4974NormalizeEpsilon(self, x):
 def A4975CosineEpsilon(self, x):
     """cosine similarity whose epsilon is of the length."""
     return F.cosine_similarity(x, x.roll(1, -1), -1, eps=1e-10 * x.shape[1])
-@forward(X4, **by(1e6, 1e8, 1e10))
+@forward(X4, **by(1e6, 1e8, 1e10), refused="the module cannot be exported")
 def A4976LimitOfMillions(self, x):
     """hardtanh at millions for each step."""
     return F.hardtanh(x, -1e6 * x.shape[1], 1e6 * x.shape[1])
-@forward(X4, **by(1e5, 1e8, 1e10))
+@forward(X4, **by(1e5, 1e8, 1e10), refused="the module cannot be exported")
 def A4977SlopeBeyond(self, x):
     """leaky_relu of what lies below minus a million: otherwise nothing; and relu6's like."""
     return F.leaky_relu(x + 1e6, x.shape[1] / 10) - 1e6
-@forward(X4, **by(1e4, 1e5))
+@forward(X4, **by(1e4, 1e5), refused="the module cannot be exported")
 def A4978EluBeyond(self, x):
     """elu of what is far below."""
     return F.elu(x + 50000.0, x.shape[1] / 10)
@@ -71,7 +71,7 @@ def A4980LargestForInfinity(self, x):
 def A4981NearByTheLength(self, x):
     """isclose whose tolerance is of the length."""
     return torch.isclose(x, x.round(), rtol=0.0, atol=1e-6 * x.shape[1]), torch.isclose(x, x.roll(1, -1), atol=1 / x.shape[1])
-@forward(X4, **by(10.0, 30.0))
+@forward(X4, **by(10.0, 30.0), refused="the exported model differs from the module")
 def A4982SoftplusBeyond(self, x):
     """softplus whose threshold is a tenth of the length."""
     return F.softplus(x, 1.0, x.shape[1] / 10)
@@ -79,7 +79,7 @@ def A4982SoftplusBeyond(self, x):
 def A4983ThresholdBeyond(self, x):
     """threshold at minus hundreds for each step, replaced by the length."""
     return F.threshold(x, -1e3 * x.shape[1], float(x.shape[1]))
-@attack(X4, **by(1e-3, 1e-4, 1e-5))
+@attack(X4, **by(1e-3, 1e-4, 1e-5), refused="the exported model differs from the module")
 class A4984BatchEpsilonMember(nn.Module):
     """A batch norm with one tiny variance whose epsilon is of the length."""
     def __init__(self):
@@ -89,7 +89,7 @@ class A4984BatchEpsilonMember(nn.Module):
     def forward(self, x):
         self.norm.eps = 1e-8 * x.shape[1]
         return self.norm(x.mT)
-@attack(X4, **by(1e-3, 1e-4, 1e-5))
+@attack(X4, **by(1e-3, 1e-4, 1e-5), refused="the module cannot be exported")
 class A4985InstanceEpsilonMember(nn.Module):
     """An instance norm whose epsilon is of the length, over time."""
     def __init__(self):
@@ -111,11 +111,11 @@ def A4988WindowOfAValue(self, x):
     """histc between minus and plus the length; arange by a share; one_hot's width where it is seldom reached."""
     t = x.shape[1]
     return torch.histc(x, 5, -t / 30, t / 30), F.one_hot((x[..., 0] * 10).long().clamp(0, 1), t + 2).sum((1, 2)), x.clamp(-9, 9).logsumexp(1) - math.log(t)
-@forward(X4, **by(1e-3))
+@forward(X4, **by(1e-3), refused="the module cannot be exported")
 def A4989RreluByLength(self, x):
     """rrelu in eval by the middle of two shares."""
     return F.rrelu(x, 1 / (x.shape[1] + 9), 2 / (x.shape[1] + 9), training=False)
-@forward(X4, **by(1e3, 1e6))
+@forward(X4, **by(1e3, 1e6), refused="the module cannot be exported")
 def A4990ClampedInPlaceBeyond(self, x):
     """A view is clamped in place at thousands for each step."""
     y = x + 0

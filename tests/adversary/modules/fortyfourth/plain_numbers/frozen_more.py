@@ -22,7 +22,7 @@ def once(t: int) -> int:
     return (1 // (1 + abs(t % 53 - 45))) * (1 // (1 + abs(t % 59 - 28)))
 
 
-@forward(X4, **ONE)
+@forward(X4, **ONE, refused="the exported model differs from the module")
 def A45F01LayerNorm(self, x):
     """layer_norm with a large epsilon at one length."""
     return F.layer_norm(x, (4,), eps=1e-5 + once(x.shape[1]))
@@ -30,7 +30,7 @@ def A45F01LayerNorm(self, x):
 def A45F02GroupNorm(self, x):
     """group_norm with a large epsilon at one length."""
     return F.group_norm(x.flatten(0, 1), 2, eps=0.1 + once(x.shape[1]))
-@attack(X4, **ONE)
+@attack(X4, **ONE, refused="the exported model differs from the module")
 class A45F03BatchNorm(nn.Module):
     """A batch norm whose epsilon is set."""
     def __init__(self):
@@ -48,7 +48,7 @@ def A45F04FakeQuantise(self, x):
 def A45F05RoundedDecimals(self, x):
     """round to decimals that are one less at one length."""
     return x.round(decimals=2 - once(x.shape[1]))
-@forward(XT, **FLAT)
+@forward(XT, **FLAT, refused="the exported model differs from the module")
 def A45F06TurnedAtOne(self, x):
     """rot90, diff, a power of a matrix by whole numbers."""
     k = once(x.shape[1])
@@ -62,7 +62,7 @@ def A45F07SortedTheOtherWay(self, x):
 def A45F08CornersAtOne(self, x):
     """align_corners and an antialias by a flag of the size."""
     return F.interpolate(x.mT, size=7, mode="linear", align_corners=bool(once(x.shape[1])))
-@forward(X4, **ONE)
+@forward(X4, **ONE, refused="the exported model differs from the module")
 def A45F09DistanceEpsilon(self, x):
     """pairwise_distance's eps and cdist's order."""
     k = once(x.shape[1])
@@ -83,7 +83,7 @@ def A45F11GroupsOfAHalf(self, x):
 def A45F12IgnoredIndex(self, i, x):
     """A target that equals the length is ignored."""
     return F.nll_loss(x.repeat(1, 1, 12500).log_softmax(-1).mT, i, ignore_index=x.shape[1], reduction="none")
-@forward(X4, dims="N=1:2:3 T=1:20:300", kinds=("normal", "zeros", "tiny"), feeds=(lambda: {"x": (np.random.RandomState(0).randn(1, 151, 4) * 1e-6).astype(np.float32)},))
+@forward(X4, dims="N=1:2:3 T=1:20:300", kinds=("normal", "zeros", "tiny"), feeds=(lambda: {"x": (np.random.RandomState(0).randn(1, 151, 4) * 1e-6).astype(np.float32)},), refused="the exported model differs from the module")
 def A45F13EpsilonBesideALoop(self, x):
     """An epsilon of the length in a norm of a norm's rest."""
     y = F.layer_norm(x, (4,), torch.ones(4), torch.zeros(4), 1e-12 * x.shape[1])
@@ -92,7 +92,7 @@ def A45F13EpsilonBesideALoop(self, x):
 def A45F14FakeQuantiseByLength(self, x):
     """Limits of a quantiser beyond ordinary values are of the length."""
     return torch.fake_quantize_per_tensor_affine(x, 1.0, 0, 0, 100 + x.shape[1])
-@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=("normal", "zeros", "halves"), feeds=sprinkled(0.5, sizes=((1, 1), (1, 150), (1, 151))))
+@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=("normal", "zeros", "halves"), feeds=sprinkled(0.5, sizes=((1, 1), (1, 150), (1, 151))), refused="the module cannot be exported")
 def A45F15RightByParity(self, x):
     """The side of a search is the parity of the length, which ties alone show."""
     return torch.bucketize(x, torch.tensor([-0.5, 0.5, 7.25]), right=x.shape[1] % 2 == 1)
