@@ -35,15 +35,39 @@ TensorView viewOf(nvinfer1::DataType type, Dims const& dims, void const* data) n
     return view;
 }
 
-// Whether tensor `pos` may have its type and format, given those before it: dense, of a type that its variable allows,
-// and the same as every earlier tensor of that variable. descOf(i) is the description of tensor i, inputs first.
-template <typename DescOf>
-bool supports(Signature const& signature, int32_t pos, DescOf const& descOf) noexcept
+inline constexpr int32_t kImageRank = 4;
+inline constexpr int64_t kPackedChannels = 8;
+
+// With the tensor's format.
+inline TensorView viewOf(nvinfer1::PluginTensorDesc const& desc, void const* data) noexcept
 {
+    TensorView view = viewOf(desc.type, desc.dims, data);
+    if (desc.format == nvinfer1::TensorFormat::kHWC8)
+    {
+        view.pitch = (view.dims[1] + kPackedChannels - 1) / kPackedChannels * kPackedChannels;
+    }
+    return view;
+}
+
+// Whether a tensor may have its format: an image the first input's, which the op allows, others are row-major.
+inline bool supportsFormat(Op const& op, nvinfer1::PluginTensorDesc const& desc, nvinfer1::PluginTensorDesc const& first) noexcept
+{
+    bool const isImage = op.channelsLast && desc.dims.nbDims == kImageRank;
+    return isImage && first.format == nvinfer1::TensorFormat::kHWC8
+        ? desc.format == first.format && sizeOf(elementOf(desc.type)) == 2
+        : desc.format == nvinfer1::TensorFormat::kLINEAR;
+}
+
+// Whether tensor `pos` may have its type and format, given those before it: of a type that its variable allows, and the same
+// as every earlier tensor of that variable. descOf(i) is the description of tensor i, inputs first.
+template <typename DescOf>
+bool supports(Op const& op, int32_t pos, DescOf const& descOf) noexcept
+{
+    Signature const& signature = *op.signature;
     nvinfer1::PluginTensorDesc const& desc = descOf(pos);
     int32_t const slot = signature.slots[pos];
     ElementType const type = elementOf(desc.type);
-    if (desc.format != nvinfer1::TensorFormat::kLINEAR || type == ElementType::kUnsupported
+    if (type == ElementType::kUnsupported || !supportsFormat(op, desc, descOf(0))
         || ((signature.typeMasks[slot] >> static_cast<int32_t>(type)) & 1U) == 0)
     {
         return false;
@@ -78,11 +102,11 @@ inline int32_t enqueueOp(Op const& op, AttributeBlock const& attributes, nvinfer
     TensorView out[kMaxTensors];
     for (int32_t i = 0; i < op.signature->inputs; ++i)
     {
-        in[i] = viewOf(inputDesc[i].type, inputDesc[i].dims, inputs[i]);
+        in[i] = viewOf(inputDesc[i], inputs[i]);
     }
     for (int32_t i = 0; i < op.signature->outputs; ++i)
     {
-        out[i] = viewOf(outputDesc[i].type, outputDesc[i].dims, outputs[i]);
+        out[i] = viewOf(outputDesc[i], outputs[i]);
     }
     cudaError_t const status = op.enqueue(attributes.data(), in, out, workspace, stream);
     if (status == cudaSuccess)

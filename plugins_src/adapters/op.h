@@ -24,6 +24,8 @@ struct Op
         cudaStream_t stream);
     // What the op needs beside TensorRT and this process lacks, as a sentence without a full stop; null when it can run.
     char const* (*missing)(){nullptr};
+    // Whether images in 16 bits may lie channels last, in packs of eight channels, as convolutions write and read them.
+    bool channelsLast{false};
 };
 
 inline constexpr int32_t kMaxTensors = 8;
@@ -34,6 +36,7 @@ extern int32_t const kOpCount;
 
 extern Op const kAdaptivePool;
 extern Op const kAttention;
+extern Op const kChannelGate;
 extern Op const kDepthwiseConv;
 extern Op const kDepthwiseConvLayerNorm;
 extern Op const kGroupNorm;

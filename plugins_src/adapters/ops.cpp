@@ -3,7 +3,7 @@
 
 namespace trtconv
 {
-Op const* const kOps[] = {&kAdaptivePool, &kAttention, &kDepthwiseConv, &kDepthwiseConvLayerNorm, &kGroupNorm, &kInstanceNorm,
-    &kL2Norm, &kLayerNorm, &kLinear, &kReflectionPad};
+Op const* const kOps[] = {&kAdaptivePool, &kAttention, &kChannelGate, &kDepthwiseConv, &kDepthwiseConvLayerNorm, &kGroupNorm,
+    &kInstanceNorm, &kL2Norm, &kLayerNorm, &kLinear, &kReflectionPad};
 int32_t const kOpCount = sizeof(kOps) / sizeof(kOps[0]);
 } // namespace trtconv

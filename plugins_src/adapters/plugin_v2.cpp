@@ -90,7 +90,7 @@ public:
     {
         return nbInputs == mOp.signature->inputs && nbOutputs == mOp.signature->outputs
             && mTypes.allow(*mOp.signature, pos, elementOf(inOut[pos].type))
-            && supports(*mOp.signature, pos, [&](int32_t i) -> PluginTensorDesc const& { return inOut[i]; });
+            && supports(mOp, pos, [&](int32_t i) -> PluginTensorDesc const& { return inOut[i]; });
     }
 
     void configurePlugin(DynamicPluginTensorDesc const*, int32_t, DynamicPluginTensorDesc const*, int32_t) noexcept override

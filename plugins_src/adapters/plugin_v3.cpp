@@ -97,7 +97,7 @@ public:
         int32_t pos, DynamicPluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept override
     {
         return nbInputs == mOp.signature->inputs && nbOutputs == mOp.signature->outputs
-            && supports(*mOp.signature, pos, [&](int32_t i) -> PluginTensorDesc const& { return inOut[i].desc; });
+            && supports(mOp, pos, [&](int32_t i) -> PluginTensorDesc const& { return inOut[i].desc; });
     }
 
     int32_t getNbOutputs() const noexcept override

@@ -3,6 +3,7 @@
 #include "adaptive_pool/kernel.h"
 #include "checks/attention_cases.h"
 #include "checks/depthwise_cases.h"
+#include "checks/gate_cases.h"
 #include "checks/l2norm_cases.h"
 #include "checks/rows_cases.h"
 #include "instance_norm/kernel.h"
@@ -224,6 +225,7 @@ int main(int argc, char** argv)
         checks::checkDepthwiseShapes(tally, type, quick);
         checks::checkAttentionShapes(tally, type, quick);
         checks::checkRows(tally, type, quick);
+        checks::checkChannelGates(tally, type, quick);
     }
     checks::must(cudaDeviceSynchronize(), "end");
     std::printf("%d cases, %d wrong; worst relative error fp32 %.2e, fp16 %.2e, bf16 %.2e\n", tally.cases, tally.wrong,

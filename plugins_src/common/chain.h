@@ -23,12 +23,12 @@ bool mayChain([[maybe_unused]] Kernel kernel, [[maybe_unused]] Device const& dev
 }
 
 template <typename... Parameters, typename... Arguments>
-cudaError_t launchLater(bool chained, void (*kernel)(Parameters...), int64_t blocks, int64_t threads,
-    cudaStream_t stream, Arguments const&... arguments)
+cudaError_t launchLater(bool chained, void (*kernel)(Parameters...), dim3 blocks, int64_t threads, cudaStream_t stream,
+    Arguments const&... arguments)
 {
     cudaLaunchAttribute attribute{};
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<uint32_t>(blocks));
+    config.gridDim = blocks;
     config.blockDim = dim3(static_cast<uint32_t>(threads));
     config.stream = stream;
     config.attrs = &attribute;

@@ -24,13 +24,15 @@ constexpr int64_t sizeOf(ElementType type) noexcept
 
 inline constexpr int32_t kMaxRank = 8;
 
-// A dense tensor in row-major order. `data` is null where only the shape matters.
+// A dense tensor in row-major order, unless it has a pitch. `data` is null where only the shape matters.
 struct TensorView
 {
     void* data{nullptr};
     ElementType type{ElementType::kUnsupported};
     int32_t rank{0};
     int64_t dims[kMaxRank]{};
+    // Where the channels of an image [N, C, H, W] lie last, elements from a position to the next; 0 in row-major order.
+    int64_t pitch{0};
 
     // The product of dims[begin, end).
     int64_t volume(int32_t begin, int32_t end) const noexcept

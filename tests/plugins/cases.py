@@ -84,6 +84,13 @@ def linear(shape: tuple[int, ...], columns: int, **attributes: Any) -> Case:
     return Case("TrtconvLinear", (shape, (columns, shape[-1]), (columns,), addend), attributes)
 
 
+def channel_gate(shape: tuple[int, ...], hidden: int, **attributes: Any) -> Case:
+    channels = shape[1]
+    return Case(
+        "TrtconvChannelGate", (shape, (hidden, channels), (hidden,), (channels, hidden), (channels,)), attributes
+    )
+
+
 CASES: tuple[Case, ...] = (
     l2((2, 7, 5, 3)),
     l2((1, 64, 9, 11), eps_mode="inside", epsilon=1e-3),
@@ -126,6 +133,11 @@ CASES: tuple[Case, ...] = (
     group_norm((2, 6, 5, 16), mixed="yes"),
     group_norm((1, 1, 3, 3), 20.0, mixed="yes"),
     group_norm((0, 4, 4, 8), mixed="yes"),
+    channel_gate((2, 24, 7, 5), 6),
+    channel_gate((1, 10, 3, 3), 4, activation="relu"),
+    channel_gate((3, 16, 1, 9), 8, activation="relu", gate="hard_sigmoid"),
+    channel_gate((2, 24, 1, 1), 6),
+    channel_gate((0, 8, 4, 4), 2),
     linear((2, 5, 12), 8),
     linear((3, 7), 5, added="yes"),
     linear((1, 2, 3, 16), 24, activation="gelu"),

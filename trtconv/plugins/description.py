@@ -118,7 +118,7 @@ class PluginDescription:
     `reference` computes in float64 and returns arrays of the output dtypes; `body` gives, for an ONNX opset, the
     statements of the equivalent ONNX function in onnx.parser's text form. `folder` is the C++ namespace of the sources;
     `generations` are TensorRT's major versions that the plugin is made for. `embeddable` is false where it computes
-    with a library, so that there is no kernel to put into an engine.
+    with a library or by several kernels in turn, so that there is no one kernel to put into an engine.
     """
 
     op_type: str

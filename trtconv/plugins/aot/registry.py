@@ -23,7 +23,7 @@ def _launch_of(plugin: PluginDescription) -> tuple[OutputDims, MakeKernel]:
     """`output_dims` and `make_kernel` of the module that is called like the plugin's folder."""
     if not plugin.embeddable:
         raise UnsupportedError(
-            f"{plugin.op_type} cannot go into an engine: it computes with a library, and has no kernel of its own",
+            f"{plugin.op_type} cannot go into an engine: it has no one kernel that computes it",
             hint="leave embed_plugins out, and build with the plugin library",
         )
     try:
