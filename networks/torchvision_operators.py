@@ -120,7 +120,8 @@ def align(
     wide = np.float64 if image.dtype == np.float64 else np.float32
     result = np.zeros((len(boxes), image.shape[1], *pooled), image.dtype)
     for row, (index, *corners) in enumerate(boxes.astype(wide)):
-        low, high = (np.array(c, wide) * wide(spatial_scale) - wide(0.5 * aligned) for c in (corners[1::-1], corners[:1:-1]))
+        ends = np.array((corners[1::-1], corners[:1:-1]), wide)
+        low, high = ends * wide(spatial_scale) - wide(0.5 * aligned)
         size = high - low if aligned else np.maximum(high - low, wide(1.0))
         weights = []
         for axis in range(2):
