@@ -77,7 +77,7 @@ def setitem_negative_step(self, x):
     return y
 
 
-@forward(X, dims=N, refused="cannot be exported")
+@forward(X, dims=N)
 def fill_diagonal(self, x):
     return (x.T @ x).fill_diagonal_(0.5)
 

@@ -20,7 +20,7 @@ def every_other_written(self, x):
     return y
 
 
-@forward(X, dims=N, refused="differs from the module")
+@forward(X, dims=N)
 def unbound_and_written(self, x):
     y = x.t().contiguous()
     rows = y.unbind(0)

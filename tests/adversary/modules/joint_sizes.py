@@ -45,13 +45,13 @@ def longest_side_doubled(self, x):
     return F.pad(x, (0, max(h - w, 0), 0, max(w - h, 0)))
 
 
-@forward(T, dims=DIM, refused="differs from the module")
+@forward(T, dims=DIM)
 def arange_by_reciprocal(self, x):
     t = x.shape[1]
     return x[:, :1, :1] + torch.arange(0, 1, 1 / t)
 
 
-@forward(T, dims=DIM, refused="differs from the module")
+@forward(T, dims=DIM)
 def arange_by_tenths(self, x):
     return x.sum((1, 2))[:, None] + torch.arange(0.0, x.shape[1] * 0.1, 0.1)
 
@@ -82,7 +82,7 @@ def five_strides(self, x):
     return x[:, :: max(1, x.shape[1] // 5)].sum(1)
 
 
-@forward(T, dims="T=2:9:33", refused="depends on the size")
+@forward(T, dims="T=2:9:33")
 def bits_of_size(self, x):
     t, total = x.shape[1], 0
     while t:

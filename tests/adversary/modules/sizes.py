@@ -26,7 +26,7 @@ def xor_of_sizes(self, x):
     return -x if (x.shape[2] ^ x.shape[3]) == 3 else x
 
 
-@forward(IMAGE, dims=HW, refused="differs from the module")
+@forward(IMAGE, dims=HW)
 def gcd_of_sizes(self, x):
     return x * math.gcd(x.shape[2], x.shape[3])
 
@@ -36,7 +36,7 @@ def aspect_ratio(self, x):
     return x * (x.shape[3] / x.shape[2])
 
 
-@forward(IMAGE, dims=HW, refused="differs from the module")
+@forward(IMAGE, dims=HW)
 def aspect_string(self, x):
     kind = f"{x.shape[3] / x.shape[2]:.1f}"
     return x * {"1.0": 1.0, "1.3": 2.0, "1.8": 3.0}.get(kind, 0.5)
@@ -57,7 +57,7 @@ def match_statement(self, x):
     return x
 
 
-@forward(IMAGE, dims=HW, refused="depends on the size")
+@forward(IMAGE, dims=HW)
 def triple_of_dims(self, x):
     n, _, h, w = x.shape
     return x * 5 if (n, h, w) == (2, 13, 19) else x
@@ -68,7 +68,7 @@ def product_prime(self, x):
     return x.flip(2) if x.shape[2] * x.shape[3] == 13 * 17 else x
 
 
-@forward(IMAGE, dims=HW, refused="cannot be exported")
+@forward(IMAGE, dims=HW)
 def bit_length_of_size(self, x):
     return x * x.shape[2].bit_length()
 
@@ -83,7 +83,7 @@ def floor_log2(self, x):
     return x * math.floor(math.log2(x.shape[3]))
 
 
-@forward(IMAGE, dims=HW, refused="differs from the module")
+@forward(IMAGE, dims=HW)
 def sqrt_of_area(self, x):
     return x * math.isqrt(x.shape[2] * x.shape[3])
 
@@ -99,7 +99,7 @@ def round_half_even(self, x):
     return x[:, :, : round(x.shape[2] / 2)]
 
 
-@forward(IMAGE, dims=HW, refused="differs from the module")
+@forward(IMAGE, dims=HW)
 def round_to_tens(self, x):
     return x * round(x.shape[3], -1)
 
@@ -141,7 +141,7 @@ def size_formatted_key(self, x):
     return x * {"8x9": 3.0, "16x19": 7.0}.get(f"{x.shape[2]}x{x.shape[3]}", 1.0)
 
 
-@forward(IMAGE, dims=HW, refused="differs from the module")
+@forward(IMAGE, dims=HW)
 def list_indexed_by_size(self, x):
     return x * [1.0, 2.0, 4.0, 8.0, 16.0][x.shape[2] % 5]
 
@@ -219,7 +219,7 @@ def fold_pairs(self, x):
     return x[:, :even].reshape(x.shape[0], -1, 2, 4).mean(2)
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def chunks_of_size(self, x):
     return torch.cat([c.flip(1) for c in x.split(4, 1)], 1)
 
@@ -234,7 +234,7 @@ def tensor_split_three(self, x):
     return torch.cat(torch.tensor_split(x, 3, 1)[::-1], 1)
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def scan_over_time(self, x):
     state = torch.zeros_like(x[:, 0])
     for t in range(x.shape[1]):
@@ -242,13 +242,13 @@ def scan_over_time(self, x):
     return state
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def unbind_and_zip(self, x):
     rows = x.unbind(1)
     return sum(a * b for a, b in itertools.pairwise(rows))
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def log_steps(self, x):
     shift = 1
     while shift < x.shape[1]:
@@ -257,7 +257,7 @@ def log_steps(self, x):
     return x
 
 
-@forward(LINE, dims=T, refused="cannot be exported")
+@forward(LINE, dims=T)
 def pad_to_power_of_two(self, x):
     size = 1 << (x.shape[1] - 1).bit_length()
     return F.pad(x, (0, 0, 0, size - x.shape[1]))

@@ -175,7 +175,7 @@ class TiedInPlace(Twice):
         return self.a(x) - self.b(x).relu()
 
 
-@attack(X, dims=N, refused="cannot be exported")
+@attack(X, dims=N)
 class WeightNormed(Twice):
     def __init__(self):
         super().__init__()

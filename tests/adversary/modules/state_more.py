@@ -231,7 +231,7 @@ def fake_quantised_channels(self, x):
     return torch.fake_quantize_per_channel_affine(x, scale, zero, 1, -8, 7)
 
 
-@forward(X, dims=N, refused="differs from the module")
+@forward(X, dims=N)
 def autocast_inside(self, x):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         return F.linear(x, torch.linspace(-1, 1, 16).reshape(4, 4)).float()

@@ -118,7 +118,7 @@ def aligned_regions(self, x, boxes):
     return (at(y0, x0) * (1 - fx) + at(y0, x1) * fx) * (1 - fy) + (at(y1, x0) * (1 - fx) + at(y1, x1) * fx) * fy
 
 
-@forward("logits:float32[N,6]", "labels:int64[N]=-1:5", dims=N, refused="differs from the module")
+@forward("logits:float32[N,6]", "labels:int64[N]=-1:5", dims=N)
 def losses_of_ignored(self, logits, labels):
     a = F.cross_entropy(logits, labels, ignore_index=-1, reduction="none", label_smoothing=0.1)
     b = F.one_hot(labels.clamp(min=0), 6) * (labels >= 0)[:, None]

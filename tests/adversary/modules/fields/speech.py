@@ -235,7 +235,7 @@ def greedy_ctc(self, x, lengths):
     return out.scatter_reduce(1, target, torch.where(keep, best, -1), "amax", include_self=False), keep.sum(1)
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def viterbi(self, x):
     transition = torch.tensor([[0.0, -1.0, 0.5, 0.2], [0.3, 0.1, -0.2, 1.0], [-0.7, 0.0, 0.0, 0.4], [1.0, -1, 0.2, 0]])
     score = x[:, 0]

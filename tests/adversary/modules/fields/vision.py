@@ -113,7 +113,7 @@ class PyramidOfOdd(nn.Module):
         return x + F.interpolate(a, size=x.shape[2:], mode="bilinear", align_corners=True)
 
 
-@forward(MAP, dims=HW, refused="differs from the module")
+@forward(MAP, dims=HW)
 def pools_of_ceil(self, x):
     a = F.max_pool2d(x, 3, 2, 1, ceil_mode=True)
     b = F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False)
@@ -161,7 +161,7 @@ class CircularSame(nn.Module):
         return self.a(x), self.b(x), self.c(x)
 
 
-@forward(MAP, dims=HW, refused="cannot be exported")
+@forward(MAP, dims=HW)
 def pixels_shuffled_back(self, x):
     h, w = x.shape[2] // 2 * 2, x.shape[3] // 2 * 2
     down = F.pixel_unshuffle(x[:, :, :h, :w], 2)

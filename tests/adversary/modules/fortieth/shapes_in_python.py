@@ -233,7 +233,7 @@ def A4240StreamingChunks(self, x):
     z = torch.cat([z[:, :-1], z[:, 1:]], 2)
     o = F.fold(z.flatten(2).mT, (1, (t + pad) + 4), (1, 8), stride=(1, 4)) if d == 1 else (z[:, :, 4:] + z[:, :, :4]).flatten(1, 2)[:, :t]
     return y, o, m.sum(1), c[-1] + 1
-@attack(X4, dims="N=1:2:3 T=4:8:24%4", kinds=FEW, refused="the path through the module depends on the size")
+@attack(X4, dims="N=1:2:3 T=4:8:24%4", kinds=FEW)
 class A4260HeadsByResolution(nn.Module):
     """A ModuleDict whose head is named by the size, tied to an embedding's weights, tables as ParameterDict and a list of buffers."""
     def __init__(self):
@@ -248,7 +248,7 @@ class A4260HeadsByResolution(nn.Module):
         head = self.heads[f"s{min(k, 3)}"]
         x = x + getattr(self, f"b{k % 2}")
         return head(x) * self.scale["even" if k % 2 == 0 else "odd"], F.linear(x, self.emb.weight[: 2 + 4 % 3])
-@forward(X4, dims=ROWS, kinds=FEW, refused="the exported model differs from the module")
+@forward(X4, dims=ROWS, kinds=FEW)
 def A4261ZeroDropouts(self, x):
     """Dropouts that do nothing: probability 0 in training, eval of a flag, all dropped, checkpointed, a drop path by the flag."""
     a = F.dropout(x, 0.0, training=True)

@@ -23,7 +23,7 @@ def exact(*functions, sizes=range(1, 61)) -> tuple:
     return tuple((lambda f, t: lambda: {"x": f(t)[None].numpy()})(f, t) for f in functions for t in sizes)
 
 
-@forward("x:int32[N,T]=-5:5", dims=ROWS, feeds=(lambda: {"x": np.full((1, 24), 5, np.int32)},), refused="the path through the module depends on the size")
+@forward("x:int32[N,T]=-5:5", dims=ROWS, feeds=(lambda: {"x": np.full((1, 24), 5, np.int32)},))
 def A43V01NoiseByRemainders(self, x):
     """A linear congruence in int32 that wraps, one in int64 with a mask, a hash of characters, a sum in int16 that wraps, carried by a loop."""
     n = x.shape[0]
@@ -109,7 +109,7 @@ def A43V11TreeOfPairs(self, x):
         rounds += 1
         sizes = sizes * 3 + n
     return y[:, 0], x * rounds + sizes
-@forward("x:float32[N,H,W]", dims="N=1:1:2 H=1:5:9 W=1:6:9", kinds=FEW, refused="the module cannot be exported")
+@forward("x:float32[N,H,W]", dims="N=1:1:2 H=1:5:9 W=1:6:9", kinds=FEW)
 def A43V12FlatPlaces(self, x):
     """The place of the largest of a picture by // and % and unravel_index, of the last largest, of the k-th, its neighbours across rows."""
     n, h, w = x.shape

@@ -133,7 +133,7 @@ def A4618LengthOfARange(self, x):
 def A4619WholeShape(self, x):
     """A shape against a tuple."""
     return x.clamp(max=2.5 if x.shape == (1, 16) else 3.5)
-@forward(XT, dims=ROWS, kinds=FEW, refused="differs from the module", feeds=full(3.0, 60.0))
+@forward(XT, dims=ROWS, kinds=FEW, feeds=full(3.0, 60.0))
 def A4620KeyOfText(self, x):
     """A size in a key of text."""
     return x.clamp(max={"len16": 2.5}.get(f"len{x.shape[1]}", 3.5))

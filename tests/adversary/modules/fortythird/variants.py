@@ -172,7 +172,7 @@ class A4644EmbeddedBucket(nn.Module):
         self.emb = nn.Embedding(6, 3)
     def forward(self, x):
         return self.emb(torch.bucketize(x, self.edges))
-@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN, refused="the exported model differs from the module")
+@forward(XT, dims=ROWS, kinds=FEW, feeds=NAN)
 def A4645ClampedZero(self, x):
     """One over a clamped zero keeps its sign."""
     return 1 / x.clamp(min=0.0)
@@ -196,7 +196,7 @@ def A4649LargeLayerNorm(self, x):
 def A4650LargeGroupNorm(self, x):
     """Group norm and variances of large rows."""
     return F.group_norm(x.mT, 2), x.var(-1), x.std(1, unbiased=False)
-@attack(X4, dims=ROWS, kinds=FEW, refused="the path through the module depends on the size")
+@attack(X4, dims=ROWS, kinds=FEW)
 class A4651FullInALoop(nn.Module):
     """A full of a whole number over 2^24 within a loop, in whole numbers."""
     def __init__(self):
@@ -224,7 +224,7 @@ class A4652FullFlags(nn.Module):
             h = torch.where(done[:, None], h, torch.tanh(self.lin(h)) + x[:, t])
             n = n // 2 + t
         return h, (n / 2).float(), (n * 0.3).long()
-@attack(X4, dims=ROWS, kinds=FEW, refused="the path through the module depends on the size")
+@attack(X4, dims=ROWS, kinds=FEW)
 class A4653FullCast(nn.Module):
     """A full of a large whole number, cast behind the loop."""
     def __init__(self):

@@ -251,7 +251,7 @@ def A4596SegmentsOfVideo(self, x):
     y[:, 1:, 1:2] = x[:, :-1, 1:2]
     z = F.pad(x.transpose(1, 2), (0, 0, 0, 0, 0, t % 2), mode="replicate") if t > 1 else x.transpose(1, 2)
     return x[:, i], x[:, j], y, F.avg_pool3d(z, (2 if t > 1 else 1, 2, 2)), (x[:, 1:] - x[:, :-1]).abs().sum((1, 3, 4))
-@attack("x:float32[N,3,8,W]", dims="N=1:1:2 W=4:20:40", kinds=FINITE[:4], refused="the exporter has no form of round")
+@attack("x:float32[N,3,8,W]", dims="N=1:1:2 W=4:20:40", kinds=FINITE[:4])
 class A4597ReaderOfLines(nn.Module):
     """A line reader: strides of (2, 1), a bidirectional LSTM, the width kept in a ratio, a greedy read with blanks."""
     def __init__(self):
@@ -295,7 +295,7 @@ class A4599ScaleOfTheContext(nn.Module):
         i = torch.arange(t)
         m = (i[:, None] - i < 6) & (i <= i[:, None]) | (i < 2) & (i <= i[:, None])
         return F.scaled_dot_product_attention(q, x, x, attn_mask=m), q * self.logn[t - 1]
-@forward(IMAGE, dims=HW, kinds=FINITE[:4], feeds=ENDS, refused="the exported model differs from the module")
+@forward(IMAGE, dims=HW, kinds=FINITE[:4], feeds=ENDS)
 def A4600WindowsOfTwoAxes(self, x):
     """A window by NumPy over both axes, of one where the axis is one, Python's divmod of sizes beside it."""
     h, w = x.shape[-2:]

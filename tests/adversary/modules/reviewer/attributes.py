@@ -170,7 +170,7 @@ def grids_and_products(self, x):
     )
 
 
-@forward(CUBE, dims=HW, refused="differs from the module")
+@forward(CUBE, dims=HW)
 def spaces_of_size(self, x):
     h, w = x.shape[1:]
     return (
@@ -195,7 +195,7 @@ def padded_every_way(self, x):
     )
 
 
-@forward(CUBE, dims=HW, refused="cannot be exported")
+@forward(CUBE, dims=HW)
 def split_joined(self, x):
     a = torch.cat([p.flip(0) for p in x.split([1, x.shape[1] - 1], 1)], 1)
     return (

@@ -20,7 +20,7 @@ LINE, T = "x:float32[N,T,4]", "N=1:2:3 T=2:5:12"
 IMAGE, HW = "x:float32[N,2,H,W]", "N=1:1:3 H=4:6:13 W=4:7:13"
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def halving_tournament(self, x):
     while x.shape[1] > 1:
         if x.shape[1] % 2:
@@ -29,7 +29,7 @@ def halving_tournament(self, x):
     return x[:, 0]
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def last_two_steps(self, x):
     outputs, h = [], x[:, 0]
     for i in range(x.shape[1] - 1, -1, -2):
@@ -38,7 +38,7 @@ def last_two_steps(self, x):
     return torch.stack(outputs[-2:], 1), h
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def pairs_by_zip(self, x):
     steps = x.unbind(1)
     return sum((a * b for a, b in itertools.pairwise(steps)), torch.zeros_like(steps[0]))
@@ -59,7 +59,7 @@ def square_root_of_tokens(self, x):
     return tokens[:, :, : side * side].reshape(x.shape[0], 2, side, side)
 
 
-@forward(IMAGE, dims=HW, refused="differs from the module")
+@forward(IMAGE, dims=HW)
 def float_of_sizes(self, x):
     h, w = x.shape[2:]
     return (
@@ -78,7 +78,7 @@ def tall_is_turned(self, x):
     return x.transpose(2, 3) if x.shape[2] > x.shape[3] else x
 
 
-@forward(IMAGE, dims=HW, refused="depends on the size")
+@forward(IMAGE, dims=HW)
 def one_branch_for_equal(self, x):
     if x.shape[2] == x.shape[3]:
         return x + x.transpose(2, 3)
@@ -169,7 +169,7 @@ class WeightsShared(nn.Module):
         return self.b(self.a(x)) @ self.table.weight.T + self.table(x.argmax(1))
 
 
-@attack(X, dims=N, refused="cannot be exported")
+@attack(X, dims=N)
 class Orthogonal(nn.Module):
     """A parametrization over a linear layer, and a symmetric one made here."""
 

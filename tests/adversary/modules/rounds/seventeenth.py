@@ -124,7 +124,7 @@ class TokensOutsideOfTheTable(nn.Module):
         return x.float()
 
 
-@forward("x:float32[N,5,T]", "t:int64[N,T]=-1:4", dims="N=1:2:3 T=2:5:9", refused="differs from the module")
+@forward("x:float32[N,5,T]", "t:int64[N,T]=-1:4", dims="N=1:2:3 T=2:5:9")
 def loss_in_units_of_the_type(self, x, t):
     loss = F.cross_entropy(x, t, label_smoothing=0.02, ignore_index=-1, reduction="none")
     return loss / torch.finfo(x.dtype).eps * 1e-7

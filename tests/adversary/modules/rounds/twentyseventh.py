@@ -113,7 +113,7 @@ class LooksUpATextOfAValue(nn.Module):
         return self.gru(x * self.codes.get(f"{lang.item()}", 1.0))[0]
 
 
-@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(37),), refused="depends on the size")
+@attack("x:float32[N,T,4]", dims=LONG, feeds=(_ones(37),))
 class CatchesADivision(_Grown):
     def grown(self, x):
         try:

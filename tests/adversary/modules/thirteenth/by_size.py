@@ -56,13 +56,13 @@ def sizes_scaled_as_tensor(self, x):
     return (x.mean((2, 3)) * (r[0] * 100 + r[1]) / sc.min(), x[..., : int(s.max() - s.min()) + 1].sum(-1))
 
 
-@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=4:9:40 W=4:10:40", refused="depends on the size")
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=4:9:40 W=4:10:40")
 def sides_in_order(self, x):
     a, b = sorted(x.shape[-2:])
     return (x.mean((2, 3)) * a + b, x.flatten(2)[..., :: max(1, a // 4)].sum(-1))
 
 
-@forward("x:float32[1,3,H,W]", dims="H=20:32:100 W=20:40:100", refused="depends on the size")
+@forward("x:float32[1,3,H,W]", dims="H=20:32:100 W=20:40:100")
 def short_side_with_cap(self, x):
     h, w = x.shape[-2:]
     s = 32 / min(h, w)
@@ -71,7 +71,7 @@ def short_side_with_cap(self, x):
     return F.interpolate(x, size=(int(h * s + 0.5), int(w * s + 0.5)), mode="bilinear", align_corners=False)
 
 
-@forward("x:float32[1,3,H,W]", dims="H=20:32:100 W=20:40:100", refused="depends on the size")
+@forward("x:float32[1,3,H,W]", dims="H=20:32:100 W=20:40:100")
 def letterboxed_then_pooled(self, x):
     h, w = x.shape[-2:]
     ph, pw = (-h % 32, -w % 32)
@@ -86,7 +86,7 @@ def range_by_ratio_of_sizes(self, x):
     return (a[:2] + x[:1, :1], x.sum() * 0 + a.shape[0])
 
 
-@forward("x:float32[N,1,H,W]", dims="N=1:1:2 H=20:33:90 W=20:41:90", refused="depends on the size")
+@forward("x:float32[N,1,H,W]", dims="N=1:1:2 H=20:33:90 W=20:41:90")
 def tiles_overlap_at_the_end(self, x):
     out = torch.zeros_like(x)
     cnt = torch.zeros_like(x)
