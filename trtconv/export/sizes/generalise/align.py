@@ -57,7 +57,7 @@ def align(graphs: Sequence[onnx.GraphProto]) -> tuple[Moved, ...]:
     """Everything that moved. Raises StructureDiffersError when operations or wiring differ."""
     base = graphs[0]
     for other in graphs[1:]:
-        _require_same_structure(base, other)
+        require_same_structure(base, other)
     return (*_moved_attributes(graphs), *_moved_constants(graphs))
 
 
@@ -66,7 +66,7 @@ def constants_of(base: onnx.GraphProto, other: onnx.GraphProto, names: Sequence[
 
     Raises StructureDiffersError where these differ in more, CannotFollowError where one is none there.
     """
-    _require_same_structure(base, other)
+    require_same_structure(base, other)
     tables, pairs = _constants(other), _same_values([base, other])[1]
     values = {name: tables.get(pairs.get(name, "")) for name in names}
     arrays = {name: constant_array(value[1]) for name, value in values.items() if value is not None}
@@ -76,7 +76,8 @@ def constants_of(base: onnx.GraphProto, other: onnx.GraphProto, names: Sequence[
     return present
 
 
-def _require_same_structure(base: onnx.GraphProto, other: onnx.GraphProto) -> None:
+def require_same_structure(base: onnx.GraphProto, other: onnx.GraphProto) -> None:
+    """Raise StructureDiffersError when operations or wiring differ."""
     names: dict[str, str] = {v.name: w.name for v, w in zip(base.input, other.input, strict=False)}
     for here, there in zip(base.node, other.node, strict=False):
         same = here.op_type == there.op_type and len(here.input) == len(there.input)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.model.file import load_model
 from trtconv.export.branches.plain_numbers import fixed_sizes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
-from trtconv.export.sizes.generalise.align import align, constants_of
+from trtconv.export.sizes.generalise.align import align, constants_of, require_same_structure
 from trtconv.export.sizes.generalise.formulas import CannotFollowError
 from trtconv.export.sizes.generalise.repair import repair
 from trtconv.export.sizes.generalise.tables import TableSizes
@@ -98,12 +98,14 @@ def _generalised(
     started = time.monotonic()
     sizes = other_sizes(trace)
     sizes += [s for s in more if s not in sizes]
-    candidates = []
+    candidates, models = [], []
     for index, chosen in enumerate(sizes):
         trace_folder = folder / f"trace-{index}"
         trace_folder.mkdir(parents=True, exist_ok=True)
         candidates.append(export(retrace(chosen) if index else trace, trace_folder / name, opset))
-    models = [load_model(c.model) for c in candidates]
+        models.append(load_model(candidates[-1].model))
+        # A loop is seen at the second size already.
+        require_same_structure(models[0].graph, models[-1].graph)
     moved = align([m.graph for m in models])
     if not moved:
         raise CannotFollowError("traced at other sizes the graph is the same")
