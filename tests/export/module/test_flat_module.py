@@ -82,7 +82,7 @@ class Written(nn.Module):
 """
 
 
-@pytest.mark.parametrize("name", ["ByLength", "Written"])
+@pytest.mark.parametrize("name", ["ByLength", pytest.param("Written", marks=pytest.mark.slow)])
 def test_a_parametrization_that_a_call_tells_something_follows(export, write_module, name):
     """At one size of many; refused is right, too, and wrong is not."""
     path = write_module(TOLD)
