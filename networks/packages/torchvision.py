@@ -47,7 +47,8 @@ def _detector(name: str, **options: object) -> Callable[[], nn.Module]:
                     heads = self.detector.roi_heads
                     factor, heads.score_thresh = BOX_SPREADS[name]
                     heads.box_predictor.cls_score.weight.data.mul_(factor)
-                self.detector.score_thresh = THRESHOLDS.get(name, getattr(self.detector, "score_thresh", None))
+                if name in THRESHOLDS:
+                    self.detector.score_thresh = THRESHOLDS[name]
 
             def forward(self, x: torch.Tensor) -> object:
                 return self.detector([x])[0]

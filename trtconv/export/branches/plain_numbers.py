@@ -33,14 +33,15 @@ def plain_numbers() -> Iterator[dict[Frame, float]]:
     class Watching(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
-            if torch.jit.is_tracing() and (frozen := _frozen_numbers(func, args, kwargs or {})):
+            if not torch.jit.is_tracing():
+                return result
+            numbers = _frozen_numbers(func, args, kwargs or {})
+            if getattr(func, "__name__", "") in LEAVING and isinstance(result, (int, float)):
+                numbers.append(float(result))
+            if numbers:
                 frame = innermost_user_frame([frame for _, frame in calling_frames()][::-1])
                 if frame is not None:
-                    lines.setdefault(frame, frozen[0])
-            if getattr(func, "__name__", "") in LEAVING and torch.jit.is_tracing() and isinstance(result, (int, float)):
-                frame = innermost_user_frame([frame for _, frame in calling_frames()][::-1])
-                if frame is not None:
-                    lines.setdefault(frame, float(result))
+                    lines.setdefault(frame, numbers[0])
             return result
 
     with Watching():

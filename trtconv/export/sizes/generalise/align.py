@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 LARGEST_CONSTANT = 1 << 22
 
 
+# onnx.AttributeProto's types of numbers, by the field that has them.
+_NUMBERS = {1: "f", 2: "i", 6: "floats", 7: "ints"}
+
+
 class StructureDiffersError(Exception):
     """The graphs are not the same but for numbers; `here` and `there` are the first nodes that differ, or None."""
 
@@ -110,10 +114,6 @@ def _require_alike(name: str, nodes: Sequence[onnx.NodeProto]) -> None:
     texts = [a.SerializeToString(deterministic=True) for n in nodes for a in n.attribute if a.name == name]
     if len(set(texts)) > 1:
         raise StructureDiffersError(nodes[0], nodes[next(i for i, t in enumerate(texts) if t != texts[0])])
-
-
-# onnx.AttributeProto's types of numbers, by the field that has them.
-_NUMBERS = {1: "f", 2: "i", 6: "floats", 7: "ints"}
 
 
 def _numbers(attribute: onnx.AttributeProto) -> tuple[float, ...]:

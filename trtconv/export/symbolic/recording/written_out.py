@@ -72,6 +72,12 @@ def unbind(func: Any, x: Any, dim: int = 0) -> Any:
     return tuple(x.select(dim, i) for i in range(int(x.shape[dim])))
 
 
+def _normal(x: Any, axes: list[int], eps: Any) -> Any:
+    """x less its mean over the axes, over its deviation."""
+    centred = x - x.mean(axes, keepdim=True)
+    return centred / (centred.square().mean(axes, keepdim=True) + eps).sqrt()
+
+
 @recorded
 def layer_norm(
     func: Any, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
@@ -79,9 +85,7 @@ def layer_norm(
     """layer_norm over axes of which one has a size that moves, or with an epsilon that is made of one."""
     if not any_symbolic([*normalized_shape, eps]):
         return NotImplemented
-    axes = list(range(-len(normalized_shape), 0))
-    centred = input - input.mean(axes, keepdim=True)
-    scaled = centred / (centred.square().mean(axes, keepdim=True) + eps).sqrt()
+    scaled = _normal(input, list(range(-len(normalized_shape), 0)), eps)
     scaled = scaled if weight is None else scaled * weight
     return scaled if bias is None else scaled + bias
 
@@ -93,9 +97,7 @@ def group_norm(
     """group_norm with an epsilon that is made of a size."""
     if not is_symbolic(eps):
         return NotImplemented
-    rows = input.reshape(input.shape[0], num_groups, -1)
-    centred = rows - rows.mean(-1, keepdim=True)
-    scaled = (centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt()).reshape(input.shape)
+    scaled = _normal(input.reshape(input.shape[0], num_groups, -1), [-1], eps).reshape(input.shape)
     by_channel = (-1, *(1,) * (input.dim() - 2))
     scaled = scaled if weight is None else scaled * weight.reshape(by_channel)
     return scaled if bias is None else scaled + bias.reshape(by_channel)
