@@ -28,6 +28,7 @@ from trtconv.export.symbolic import (
     sizes,
 )
 from trtconv.export.symbolic.arithmetic import (
+    activations,
     deviations,
     division,
     error_functions,
@@ -64,7 +65,7 @@ def handlers() -> dict[str, Handler]:
     table: dict[str, Handler] = {
         "interpolate": resize.interpolate, "affine_grid": grids.affine_grid, "grid_sample": grids.grid_sample,
         "conv1d": convolution.convolution(1), "conv2d": convolution.convolution(2),
-        **creation_handlers(),
+        **creation_handlers(), **activations.HANDLERS,
         "median": order.median, "kthvalue": order.kthvalue, "cumprod": order.cumprod, "cummax": order.cummax,
         "cummin": order.cummin, "logcumsumexp": order.logcumsumexp, "searchsorted": order.searchsorted,
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,

@@ -183,10 +183,15 @@ def _operators(module: nn.Module, positional: Sequence[Any], keywords: Mapping[s
 
     # Not `watching_mode`, whose recurrent layers are one operator in Python alone.
     class Counting(TorchDispatchMode):  # type: ignore[misc]
+        previous = ""
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = func.overloadpacket.__name__
+            # A script makes a tensor of one boolean, which Python makes of the number, by filling an empty one.
+            creates = name in CREATING or (self.previous == "empty" and name == "fill_" and args[0].dim() == 0)
+            self.previous = name
             # A script leaves out a tensor of zeros that nothing reads.
-            if name not in VIEWS | REORDERS | CREATING:
+            if not creates and name not in VIEWS | REORDERS:
                 # `y[:, t] += x` is written out.
                 counts.update(SAME.get(name, (name.removesuffix("_"),)))
             return func(*args, **(kwargs or {}))

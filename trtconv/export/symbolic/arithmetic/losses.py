@@ -39,7 +39,7 @@ def cross_entropy(
     if probabilities:
         meant = target * (1.0 - label_smoothing) + label_smoothing / classes if label_smoothing else target
         loss = -(weighted * meant).sum(axis)
-        return _reduced(loss, reduction)
+        return reduced(loss, reduction)
     plain = F.nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
     ignored = target == ignore_index
     smooth = -weighted.sum(axis)
@@ -77,7 +77,7 @@ def binary_cross_entropy_with_logits(
     loss = (1 - target) * input - likely
     if weight is not None:
         loss = loss * weight
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def soft_margin_loss(
@@ -92,9 +92,9 @@ def soft_margin_loss(
     if size_average is not None or reduce is not None or reduction not in ("none", "mean", "sum"):
         return NotImplemented
     loss = log1p(func, torch.exp(-target * input))
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
-def _reduced(loss: Any, reduction: str) -> Any:
+def reduced(loss: Any, reduction: str) -> Any:
     """The loss of each element, or their mean or sum."""
     return loss.sum() if reduction == "sum" else loss.mean() if reduction == "mean" else loss

@@ -14,6 +14,7 @@ from trtconv.export.exporters.scripted.forms.deques import write_deques
 from trtconv.export.exporters.scripted.forms.elements.inlining import inline_methods
 from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
+from trtconv.export.exporters.scripted.forms.joined_ranges import write_joined_ranges
 from trtconv.export.exporters.scripted.forms.leaving import without_else
 from trtconv.export.exporters.scripted.forms.neighbours import count_neighbours
 from trtconv.export.exporters.scripted.forms.peeling import peel_loops
@@ -150,12 +151,14 @@ class _WrittenOut(ast.NodeTransformer):
         return without_else(node, f"ended_{node.lineno}") if node.orelse else node
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
-        """`for row in reversed(rows)` by numbers that count down; the `else` of a loop behind it."""
+        """`for row in reversed(rows)` and joined ranges by numbers that count; the `else` of a loop behind it."""
         self.generic_visit(node)
-        if node.orelse:
-            parts = without_else(node, f"ended_{node.lineno}")
-            return [self._counting_down(s) if isinstance(s, ast.For) else s for s in parts]
-        return self._counting_down(node)
+        parts = without_else(node, f"ended_{node.lineno}") if node.orelse else [node]
+        return [new for s in parts for new in (self._counting(s) if isinstance(s, ast.For) else [s])]
+
+    def _counting(self, loop: ast.For) -> list[ast.stmt]:
+        counted = self._counting_down(loop)
+        return write_joined_ranges(counted) if isinstance(counted, ast.For) else [counted]
 
     def _counting_down(self, node: ast.For) -> ast.stmt:
         match node.iter:
