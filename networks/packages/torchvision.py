@@ -42,13 +42,13 @@ def _detector(name: str, **options: object) -> Callable[[], nn.Module]:
                 self.detector = _of(name, weights_backbone=None, **options)()
                 if name in SPREADS:
                     factor, self.detector.score_thresh = SPREADS[name]
-                    self.detector.head.classification_head.cls_logits.weight.data.mul_(factor)
+                    head = self.detector.head.classification_head
+                    for layer in getattr(head, "module_list", None) or [head.cls_logits]:
+                        layer.weight.data.mul_(factor)
                 if name in BOX_SPREADS:
                     heads = self.detector.roi_heads
                     factor, heads.score_thresh = BOX_SPREADS[name]
                     heads.box_predictor.cls_score.weight.data.mul_(factor)
-                if name in THRESHOLDS:
-                    self.detector.score_thresh = THRESHOLDS[name]
 
             def forward(self, x: torch.Tensor) -> object:
                 return self.detector([x])[0]
@@ -72,10 +72,13 @@ VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18", "swin3d_t")
 FIXED_DETECTORS = {"ssdlite320_mobilenet_v3_large": 320, "ssd300_vgg16": 300}
 # Random weights score every anchor alike to the last bits, and under these detectors' thresholds: a file without its
 # suppression would be equal. Heads with weights so many times as large score further apart, and over a threshold like
-# this are about ten candidates; of hundreds of random ones the order is decided by rounding.
-SPREADS = {"retinanet_resnet50_fpn": (15.0, 0.102), "fcos_resnet50_fpn": (10.0, 0.866)}
-# Those of this one spread by themselves, up to 0.99998: its two hundred best are as close to each other.
-THRESHOLDS = {"ssd300_vgg16": 0.9997}
+# this are about ten candidates; of hundreds of random ones the order is decided by rounding. The logits of a VGG are so
+# large that its best scores are 1 but for the last bits.
+SPREADS = {
+    "retinanet_resnet50_fpn": (15.0, 0.102),
+    "fcos_resnet50_fpn": (10.0, 0.866),
+    "ssd300_vgg16": (0.3, 0.85),
+}
 # The same of detectors in two stages, whose second one has the classes.
 BOX_SPREADS = {
     "fasterrcnn_mobilenet_v3_large_320_fpn": (30.0, 0.6),

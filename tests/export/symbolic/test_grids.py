@@ -32,9 +32,31 @@ def test_a_linspace_follows_the_size(export, write_module):
         ramp = runner({"x": np.zeros((1, w), np.float32)})
         expected = [torch.linspace(-1, 1, w), torch.linspace(0, w - 1, w)]
         for name, values in zip(runner.output_names, expected, strict=True):
-            # torch's vectorised kernel rounds once less in the middle; the ends are exact.
-            np.testing.assert_allclose(ramp[name][0], values.numpy(), rtol=2e-7, atol=6e-8)
-            assert (ramp[name][0][[0, -1]] == values.numpy()[[0, -1]]).all()
+            np.testing.assert_array_equal(ramp[name][0], values.numpy())
+
+
+LAST_BITS = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x, y):
+        t = x.shape[1]
+        thirds = torch.linspace(0, t - 1, 31).floor() + torch.linspace(t, 0.5, 13)[:1] + torch.linspace(0, 1, 1)
+        return torch.linspace(0, t - 1, y.shape[1]).floor(), thirds
+"""
+
+
+def test_the_last_bit_of_a_linspace_is_torchs(export, write_module):
+    """At 91 of the pairs of 200 sizes the two-sided formula in FP32, each operation rounded, is cut to another place."""
+    write_module(LAST_BITS)
+    runner = OnnxRuntimeRunner(export("net.py:Net", ["x:float32[1,T]", "y:float32[1,S]"], "T=2:50:200 S=2:60:200").model)
+    x = {t: np.zeros((1, t), np.float32) for t in range(2, 201)}
+    for t, s in [(33, 31), (129, 29), (5, 57), (129, 61), *((t, 2 + t * 7 % 199) for t in range(2, 201))]:
+        places, thirds = runner({"x": x[t], "y": x[s]}).values()
+        np.testing.assert_array_equal(places, torch.linspace(0, t - 1, s).floor().numpy())
+        expected = torch.linspace(0, t - 1, 31).floor() + torch.linspace(t, 0.5, 13)[:1]
+        np.testing.assert_array_equal(thirds, expected.numpy())
 
 
 CREATED = """
@@ -73,7 +95,8 @@ from torch import nn
 
 class Net(nn.Module):
     def forward(self, x):
-        return x + (torch.linspace(0, 1, x.shape[1]) * 10).floor()
+        w = x.shape[1]
+        return x + (torch.arange(w) / w * 10).mean().mul(7).floor()
 """
 
 

@@ -80,6 +80,12 @@ def test_an_output_with_an_order_of_its_own_keeps_it():
     assert not equal(expected, {**actual, "boxes": swapped(queries, 6, 7)[None, ..., :4]})
 
 
+def test_a_number_beside_rows():
+    expected = {"y": detections(), "count": np.array(3)}
+    assert equal(expected, {**expected, "y": swapped(expected["y"], 7, 8)})
+    assert not equal(expected, {**expected, "count": np.array(4)})
+
+
 @pytest.mark.parametrize("tied", [LONGEST_TIE + 1, ROWS])
 def test_rows_of_which_many_tie_say_nothing_of_an_order(tied):
     rows = detections()

@@ -133,22 +133,43 @@ def grid_sample(
 
 
 def linspace(func: Any, start: Any, end: Any, steps: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    """The handler of torch.linspace, whose `steps` torch.export takes for a number.
+    """The handler of torch.linspace with a bound or a number of steps that is a size, [steps].
 
     As torch's kernel computes it: from the start in the first half, and from the end in the second, so that both ends
-    are exact (aten/src/ATen/native/cpu/RangeFactoriesKernel.cpp); of one step it is the start.
+    are exact (aten/src/ATen/native/cpu/RangeFactoriesKernel.cpp); of one step it is the start. Compilers fuse the
+    product and the sum, for CPUs and GPUs alike, and where places are cut to whole ones the last bit decides.
     """
     import torch
 
     kind = dtype or torch.get_default_dtype()
-    if not isinstance(steps, torch.SymInt) or not is_symbolic(steps) or not kind.is_floating_point:
+    if not any_symbolic([start, end, steps]) or not kind.is_floating_point:
         return NotImplemented
     one = torch.ones((), dtype=kind, device=device)
     first, last = one * start, one * end
     step = (last - first) / (one * maximum(steps - 1, 1))
     index = arange(steps, one)
-    rising, falling = first + step * index.to(kind), last - step * (steps - 1 - index).to(kind)
+    rising = _rounded_once(first, step, index.to(kind))
+    falling = _rounded_once(last, -step, (steps - 1 - index).to(kind))
     return torch.where(index < maximum(steps // 2, 1), rising, falling)
+
+
+def _rounded_once(start: Any, step: Any, index: Any) -> Any:
+    """`start + step * index` as a fused operation gives it, for FP32 and whole indices below 4096; else rounded twice.
+
+    The step is cut in two halves of twelve bits, whose products are exact (T. J. Dekker, A floating-point technique for
+    extending the available precision, 1971), and the sum keeps its error (D. E. Knuth, The Art of Computer Programming,
+    volume 2, 4.2.2). Checked against torch.linspace for all 39,601 pairs of `linspace(0, T - 1, S)` up to 200.
+    """
+    import torch
+
+    if start.dtype != torch.float32:
+        return start + step * index
+    shifted = step * 4097.0
+    high = torch.where(shifted.isfinite(), shifted - (shifted - step), step)
+    product, rest = high * index, (step - high) * index
+    total = start + product
+    added = total - start
+    return total + ((start - (total - added) + (product - added)) + rest)
 
 
 def rfftfreq(func: Any, n: Any, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Any:

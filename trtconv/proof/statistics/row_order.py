@@ -122,7 +122,7 @@ def _rows(values: Array, key: _Key) -> Array | None:
     """The output as [batch, rows, rest] of a key; None where it has no such rows."""
     batch, count = key.scores.shape
     plain = _without_ones(values)
-    if batch == 1 and plain.shape[0] == count:
+    if batch == 1 and plain.shape[:1] == (count,):
         return plain.reshape(1, count, -1)
     return plain.reshape(batch, count, -1) if plain.shape[:2] == (batch, count) else None
 
