@@ -130,7 +130,7 @@ class Attempt:
     """What one way came to: a candidate with its verdict and the sizes tried, or the error that it raised.
 
     `asks`: the user's code asks whether it is being exported. `plain_numbers` are the lines that made a number of a
-    tensor in a recorded run, and the number.
+    tensor in a recorded run, and the number. `uncompared` is a note on sizes that were left out of the comparison.
     """
 
     way: Way
@@ -141,6 +141,7 @@ class Attempt:
     runs: RememberedRuns | None = None
     asks: bool = False
     plain_numbers: Mapping[Frame, float] = field(default_factory=dict)
+    uncompared: str = ""
 
     @property
     def equal(self) -> bool:

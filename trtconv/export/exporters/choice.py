@@ -136,7 +136,8 @@ def choose(job: ExportTask) -> ChosenExport:
             left_out = kept_ways(job, result, path_sizes(paths), moves, recordings) if paths is not None else ()
             doubts = (*(k.note for k in left_out), *_doubts(job, result, paths))
             ties = told_ties(result.candidate.model, job.samples.items)
-            notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *doubts)
+            uncompared = (result.uncompared,) if result.uncompared else ()
+            notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *uncompared, *doubts)
             chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
             if not doubts:
                 return chosen

@@ -19,10 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trtconv.core.effort import Effort
+from trtconv.core.model.file import load_structure
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
+from trtconv.export.sizes.uncompared import note_uncompared
 from trtconv.proof.comparison import first_failure
 from trtconv.proof.joint_sizes import covering_sizes
 from trtconv.proof.noise.rounding import own_errors
@@ -139,7 +141,9 @@ def scan_sizes(
     job.seconds["scan"] = job.seconds.get("scan", 0.0) + time.monotonic() - started
     coverage = paths.coverage(len(tried))
     if failed is None:
-        return replace(result, sizes=coverage)
+        graph = load_structure(result.candidate.model).graph
+        note = note_uncompared(graph, job.request.inputs, job.request.space, tried)
+        return replace(result, sizes=coverage, uncompared=note)
     return replace(result, sizes=coverage, verdict=replace(result.verdict, failure=failed[0], at=failed[1]))
 
 
