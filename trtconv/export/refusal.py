@@ -135,7 +135,9 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
         )
     compared = [v for v in wrongs if v.refusal is None]
     if compared:
-        return _difference_error(attempts, job, compared[0], paths)
+        # A file that was wrong at a scanned size alone came closer than one that was wrong at a sample point.
+        cut = next((a.verdict for a in attempts if a.verdict in compared and _is_cut_otherwise(job, a)), compared[0])
+        return _difference_error(attempts, job, cut or compared[0], paths)
     if wrongs and wrongs[0].refusal is not None:
         refusal = wrongs[0].refusal
         return UnsupportedError(
@@ -190,8 +192,8 @@ def _difference_error(
     if rounding is not None and rounding.candidate is not None:
         nodes = rounding_nodes(load_structure(rounding.candidate.model).graph)
         line, hint = line or origin_of(next(nodes)).source or None, IN_WHOLE_NUMBERS
-    elif not line and _at_another_size(job, wrong) and rounds_sizes(attempts[0]):
-        hint = CUT_FLOATS
+    elif not line and (cutting := [a for a in attempts if a.verdict is wrong and _is_cut_otherwise(job, a)]):
+        line, hint = _cutting_line(cutting[0]), CUT_FLOATS
     elif not line and (empty := _empty_line(job, wrong)):
         line, hint = empty, EMPTY
     elif not line and (fixed := fixed_size_line(job, wrong, paths) or _number_line(attempts, job, wrong)):
@@ -255,6 +257,19 @@ def _number_line(attempts: list[Attempt], job: ExportTask, wrong: ProofVerdict) 
 
 def _at_another_size(job: ExportTask, wrong: ProofVerdict) -> bool:
     return wrong.at is not None and wrong.at.values == "random" and wrong.at.dims != job.sizes
+
+
+def _is_cut_otherwise(job: ExportTask, attempt: Attempt) -> bool:
+    """True where a file that cuts floats of sizes was wrong at another size than the traced one, and in values."""
+    verdict = attempt.verdict
+    return verdict is not None and _at_another_size(job, verdict) and rounds_sizes(attempt)
+
+
+def _cutting_line(attempt: Attempt) -> str | None:
+    """The line of the first number that a file cuts, but for Resizes."""
+    assert attempt.candidate is not None
+    nodes = rounding_nodes(load_structure(attempt.candidate.model).graph)
+    return next((source for n in nodes if n.op_type != "Resize" and (source := origin_of(n).source)), None)
 
 
 def _is_rounded_size(attempt: Attempt) -> bool:

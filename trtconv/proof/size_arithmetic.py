@@ -37,6 +37,10 @@ COMPARING = {
 }
 
 
+# Computed otherwise by each library, to the last bit.
+LIBRARY = {"Log": "log", "Exp": "exp", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Tanh": "tanh", "Pow": "power"}
+
+
 class NotSizesError(Exception):
     """The value is not arithmetic on shapes and constants."""
 
@@ -70,6 +74,18 @@ class SizeArithmetic:
         fed = {i.name for g in graphs_of(graph) for i in g.input}
         self._constants = {t.name: t for g in graphs_of(graph) for t in g.initializer if t.name not in fed}
         self._specs = {s.name: s for s in specs}
+
+    def asks_library(self, name: str) -> bool:
+        """True for a value that is computed by a function of `LIBRARY`."""
+        waiting, visited = [name], {name}
+        while waiting:
+            node = self._makers.get(waiting.pop())
+            if node is not None and node.op_type in LIBRARY:
+                return True
+            new = [i for i in node.input if i and i not in visited] if node is not None else []
+            visited.update(new)
+            waiting += new
+        return False
 
     def dims(self, name: str) -> frozenset[str]:
         """The names of the dims that a value depends on. Raises NotSizesError."""
@@ -188,7 +204,10 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
             raise NotSizesError
         return [e.astype(target) for e in inputs[0]]
     one = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.rint, "Neg": np.negative, "Sqrt": np.sqrt, "Abs": np.abs}
+    one["Reciprocal"] = np.reciprocal
     two = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Max": np.maximum, "Min": np.minimum}
+    if op in LIBRARY:
+        (two if op == "Pow" else one)[op] = getattr(np, LIBRARY[op])
     with np.errstate(all="ignore"):
         if op in one:
             return [np.asarray(one[op](e)) for e in inputs[0]]

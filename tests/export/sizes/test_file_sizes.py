@@ -44,6 +44,22 @@ def test_a_value_that_comes_from_data_is_left_alone():
     assert differing_sizes(graph, SPECS, SPACE) == []
 
 
+def test_a_logarithm_may_be_cut_otherwise_where_it_is_nearly_whole():
+    body = """
+    s = Shape(x) h = Gather(s, two) f = Cast<to=1>(h) l = Log(f) m = Div(l, factor) y = Cast<to=7>(m)
+"""
+    suspects = differing_sizes(graph_of(body, f"{NAMES}, float factor = {{0.6931471805599453}}"), SPECS, SPACE)
+    assert {s["H"] for s in suspects} == {2**k for k in range(11)}
+
+
+def test_the_rest_of_a_logarithm():
+    body = """
+    s = Shape(x) h = Gather(s, two) f = Cast<to=1>(h) l = Log(f) m = Div(l, factor) y = Mod<fmod=1>(m, one)
+"""
+    constants = f"{NAMES}, float factor = {{2.302585092994046}}, float one = {{1.0}}"
+    assert {s["H"] for s in differing_sizes(graph_of(body, constants), SPECS, SPACE)} >= {10, 100, 1000}
+
+
 SIDES = """
     s = Shape(x) h = Gather(s, two) w = Gather(s, three) p = Mul(h, w) f = Cast<to=1>(p) taller = Less(w, h)
     y = If (taller) <

@@ -6,7 +6,8 @@ shapes is small, and NumPy does it for all of them at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.effort import Effort
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 ROUNDING = ("Floor", "Ceil", "Round")
 SECONDS, LEAST_GRIDS = 2.0, 16
 MOST_FOUND = 4
+# Of suspects few differ. LOST is what functions of a library lose in FP32, relative to a number; that many are close
+# only by chance, RARE at most.
+MOST_SUSPECTS, LOST, RARE = 48, 2.0**-21, 0.2
 
 
 def differing_sizes(
@@ -32,6 +36,7 @@ def differing_sizes(
 ) -> list[dict[str, int]]:
     """Joint sizes at which FP32 rounds a size to another whole number than FP64 does, by the dims it depends on.
 
+    Of logarithms and their like, which libraries round otherwise, those at which the last bits may decide.
     Sides of an If are looked at over the whole space.
     """
     arithmetic = SizeArithmetic(graph, specs)
@@ -44,14 +49,16 @@ def differing_sizes(
             if not names or count_sizes(space, names) > MOST_EVALUATED:
                 continue
             here: list[dict[str, int]] = []
+            most = MOST_SUSPECTS if arithmetic.asks_library(node.output[0]) else MOST_FOUND
             for grids in size_grids(space, names):
-                mask = _differs(arithmetic, node.output[0], grids)
-                here += sizes_where(mask, grids, MOST_FOUND) if mask is not None else []
-                if len(here) >= MOST_FOUND or not effort.step():
+                here += sizes_where(_differs(arithmetic, node.output[0], grids), grids, MOST_FOUND)
+                if most > MOST_FOUND:
+                    here += sizes_where(_nearly_cut(arithmetic, node, grids), grids, most)
+                if len(here) >= most or not effort.step():
                     break
         except NotSizesError:
             continue
-        differing += [sizes for sizes in here[:MOST_FOUND] if sizes not in differing]
+        differing += [sizes for sizes in here[:most] if sizes not in differing]
     return differing
 
 
@@ -61,17 +68,43 @@ def rounds_anything(graph: onnx.GraphProto) -> bool:
 
 
 def _rounds(node: onnx.NodeProto) -> bool:
-    to = next((a.i for a in node.attribute if a.name == "to"), 0)
-    return node.op_type in ROUNDING or (node.op_type == "Cast" and to in INTEGERS)
+    numbers = {a.name: a.i for a in node.attribute}
+    # A quotient of floats by `//` is what remains without the rest.
+    whole = node.op_type == "Cast" and numbers.get("to") in INTEGERS
+    return node.op_type in ROUNDING or whole or (node.op_type == "Mod" and numbers.get("fmod") == 1)
 
 
-def _differs(arithmetic: SizeArithmetic, name: str, grids: Mapping[str, Array]) -> Array | None:
+def _differs(arithmetic: SizeArithmetic, name: str, grids: Mapping[str, Array]) -> Array:
     import numpy as np
 
-    narrow = arithmetic.value(name, grids, np.float32)
-    wide = arithmetic.value(name, grids, np.float64)
-    mask = None
-    for a, b in zip(narrow, wide, strict=True):
-        other = np.asarray(a.astype(np.float64) != b.astype(np.float64))
-        mask = other if mask is None else mask | other
-    return mask
+    pairs = zip(*(arithmetic.value(name, grids, kind) for kind in (np.float32, np.float64)), strict=True)
+    return _any(np.asarray(a.astype(np.float64) != b.astype(np.float64)) for a, b in pairs)
+
+
+def _nearly_cut(arithmetic: SizeArithmetic, node: onnx.NodeProto, grids: Mapping[str, Array]) -> Array:
+    """Where what is rounded lies within FP32's last bits of a number at which the result jumps.
+
+    Nowhere for numbers that lie so at most sizes: these are whole by themselves.
+    """
+    import numpy as np
+
+    halves = 2.0 if node.op_type == "Round" else 1.0
+    numbers = arithmetic.value(node.input[0], grids, np.float64)
+    if node.op_type == "Mod":
+        divisors = arithmetic.value(node.input[1], grids, np.float64)
+        with np.errstate(all="ignore"):
+            numbers = [n / d for n, d in zip(numbers, divisors, strict=True)] if len(numbers) == len(divisors) else []
+
+    def near(element: Array) -> Array:
+        number = element.astype(np.float64) * halves
+        with np.errstate(invalid="ignore"):
+            mask = np.asarray(np.abs(number - np.round(number)) <= LOST * np.abs(number))
+        return mask if mask.mean() < RARE else np.zeros_like(mask)
+
+    return _any(map(near, numbers))
+
+
+def _any(masks: Iterable[Array]) -> Array:
+    import numpy as np
+
+    return functools.reduce(np.logical_or, masks, np.asarray(False))

@@ -1,7 +1,8 @@
-"""Rows of numbers that a file computes from sizes in floats and cuts, where not all their sizes could be compared.
+"""Numbers that a file computes from sizes in floats and cuts, where not all their sizes could be compared.
 
-Single numbers are evaluated at all joint sizes (`file_sizes.py`). Of a row, as the places `linspace(0, T - 1, S).long()`
-are, one element may be cut to another place at few of thousands of pairs, and only a comparison with the module tells.
+Single numbers are evaluated at all joint sizes (`file_sizes.py`). Of a row, as the places
+`linspace(0, T - 1, S).long()` are, one element may be cut to another place at few of thousands of pairs, and the last
+bit of a logarithm is another one in each library: there only a comparison with the module tells.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ def note_uncompared(
     space: ShapeSpace,
     compared: Collection[tuple[tuple[str, int], ...]],
 ) -> str:
-    """A line of notes on the first such row; empty where there is none, or every size that it hangs on was compared."""
+    """A line of notes on the first such number; empty without one, or where all its sizes were compared."""
     arithmetic = SizeArithmetic(graph, specs)
-    rows = [n for n in rounding_nodes(graph) if n.op_type != "Resize" and not _is_evaluated(arithmetic, n, space)]
-    if not rows:
+    unknown = [n for n in rounding_nodes(graph) if n.op_type != "Resize" and not _is_evaluated(arithmetic, n, space)]
+    if not unknown:
         return ""
     dims = rounding_dims(graph, specs)
     names = [n for n in space if dims is None or n in dims]
@@ -38,7 +39,7 @@ def note_uncompared(
     if count >= total:
         return ""
     return (
-        f"numbers are computed from sizes in floats and cut to whole ones at {origin_of(rows[0])}, where a last bit "
+        f"numbers are computed from sizes in floats and cut to whole ones at {origin_of(unknown[0])}, where a last bit "
         f"decides; {count:,} of {total:,} sizes of {', '.join(names)} were compared"
     )
 
@@ -50,6 +51,8 @@ def _is_evaluated(arithmetic: SizeArithmetic, node: onnx.NodeProto, space: Shape
     try:
         names = [n for n in space if n in arithmetic.dims(node.output[0])]
         if count_sizes(space, names) > MOST_EVALUATED:
+            return False
+        if arithmetic.asks_library(node.output[0]):
             return False
         arithmetic.value(node.output[0], next(iter(size_grids(space, names))), np.float32)
     except NotSizesError:

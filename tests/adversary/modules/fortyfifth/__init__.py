@@ -1,1 +1,1 @@
-"""The forty-fifth round: lengths of code as it is written, values on boundaries, objects and what torch is asked, scenes of vision and speech."""
+"""Round 45: lengths, values, objects and scenes, and floats of two sizes that are cut."""

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, SIM300 - attacks are written as users write them
 """Sizes that choose frames, crops, windows, pads, rounds of a loop: one trap each, and a point at every length."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, E731, B008, B023, RUF005, RUF059 - attacks are written as users write them
 """State, aliases, containers and what torch itself is asked: contexts, decorators, weights of weights, outputs that share memory."""
 
 from __future__ import annotations
