@@ -48,10 +48,9 @@ class Net(nn.Module):
 
 
 def test_the_last_bit_of_a_linspace_is_torchs(export, write_module):
-    assert any("cut to whole ones at net.py:" in n and "39,601 sizes of T, S" in n for n in result.notes)
     write_module(LAST_BITS)
     result = export("net.py:Net", ["x:float32[1,T]", "y:float32[1,S]"], "T=2:50:200 S=2:60:200")
-    assert any("cut to whole ones at net.py:" in n and "39,601 sizes of T, S were compared" in n for n in result.notes)
+    assert any("cut to whole ones at net.py:" in n and "39,601 sizes of T, S" in n for n in result.notes)
     runner = OnnxRuntimeRunner(result.model)
     x = {t: np.zeros((1, t), np.float32) for t in range(2, 201)}
     others = ((t, 2 + t * 7 % 199) for t in range(2, 201))

@@ -24,7 +24,7 @@ from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
-from trtconv.export.sizes.uncompared import note_uncompared
+from trtconv.export.sizes.file_sizes import note_uncompared
 from trtconv.proof.comparison import first_failure
 from trtconv.proof.joint_sizes import covering_sizes
 from trtconv.proof.noise.rounding import own_errors

@@ -91,7 +91,8 @@ def cumprod(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
         dtype = torch.int64
     last, earlier = _triangle(x if dtype is None else x.to(dtype), dim)
     ones = torch.ones((), dtype=last.dtype, device=x.device)
-    return torch.where(earlier, last.unsqueeze(-2), ones).prod(-1).transpose(dim, -1)
+    # Whole numbers are multiplied in 64 bits.
+    return torch.where(earlier, last.unsqueeze(-2), ones).prod(-1).to(last.dtype).transpose(dim, -1)
 
 
 def cummax(func: Any, x: Any, dim: int) -> ValuesIndices:
@@ -156,8 +157,10 @@ def searchsorted(
     """How many elements of the sequence come before each value."""
     import torch
 
-    if sorter is not None or not isinstance(values, torch.Tensor):
+    if not isinstance(values, torch.Tensor):
         return NotImplemented
+    if sorter is not None:
+        sorted_sequence = sorted_sequence.gather(-1, sorter)
     after_equal = right or side == "right"
     row = sorted_sequence if sorted_sequence.dim() == 1 else sorted_sequence.unsqueeze(-2)
     # torch's search goes on while an element is not beyond the value, which holds for NaN to the end.

@@ -8,6 +8,7 @@ LINES = {
         "return x.any(), x.all(1, keepdim=True), (x > 1).any(1), x.cumsum(1), x.cumsum(1, dtype=torch.uint8)",
     ),
     "products": ("int8", "y = x * 99; return y @ y.mT, torch.mm(x.mT, y), torch.matmul(y[:, None], x[..., None])"),
+    "powers": ("int8", "y = x * 37; return y.square(), y ** 3, x.to(torch.uint8) ** 5, y.floor(), x.ceil().trunc()"),
     "int16": ("int16", "return (x * 9999).cumsum(1, dtype=torch.int16), x.cumsum(1)"),
     "booleans": (
         "float32",

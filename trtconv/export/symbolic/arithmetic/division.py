@@ -97,12 +97,20 @@ def _floored(x: Any, other: Any) -> Any:
     return torch.where(y == 0, x / y, nearest)
 
 
+def whole_itself(func: Any, x: Any) -> Any:
+    """What floor, ceil and trunc give of whole numbers: themselves; ONNX has these of floats alone."""
+    import torch
+
+    whole = isinstance(x, torch.Tensor) and not (x.dtype.is_floating_point or x.dtype.is_complex)
+    return x.clone() if whole and x.dtype != torch.bool else NotImplemented
+
+
 def truncated(func: Any, x: Any) -> Any:
     """trunc by rounding up: ONNX has a Sign of 0 for -0.0, and ONNX Runtime a Where that loses it."""
     import torch
 
     if not isinstance(x, torch.Tensor) or not x.dtype.is_floating_point:
-        return NotImplemented
+        return whole_itself(func, x)
     above = torch.ceil(x)
     return above - (above > x.clamp(min=0.0)).to(x.dtype)
 

@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from trtconv.export.symbolic.arithmetic.numerics import is_whole
+from trtconv.export.symbolic.arithmetic.small_integers import is_narrow
 from trtconv.export.symbolic.sizes import reduced_axes, without_axes
 
 # Of a whole number over 1 a higher power leaves int64.
@@ -30,6 +31,8 @@ def power(func: Any, x: Any, exponent: Any) -> Any:
         return getattr(torch, _ROOTS[exponent])(x) if x.dtype in (torch.float32, torch.float64) else NotImplemented
     if not is_whole(x) or not isinstance(exponent, int) or not 2 <= exponent <= LARGEST_POWER:
         return NotImplemented
+    if is_narrow(x.dtype):
+        return power(func, x.to(torch.int32), exponent).to(x.dtype)
     product, square = None, x
     while exponent:
         if exponent % 2:
@@ -37,6 +40,11 @@ def power(func: Any, x: Any, exponent: Any) -> Any:
         exponent //= 2
         square = square * square if exponent else square
     return product
+
+
+def square(func: Any, x: Any) -> Any:
+    """The square of whole numbers, as a product."""
+    return power(func, x, 2)
 
 
 def log2(func: Any, x: Any) -> Any:
