@@ -13,6 +13,7 @@ import onnx
 
 from tests.adversary.attack import Array, Feed
 from trtconv.backends.onnxruntime.half_emulation import emulate_halves
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.export.module.noise.ranked import stable_sorts
 
 # An element is wrong when it is off by more than this share of itself, and by far more than the module's own rounding.
@@ -111,7 +112,7 @@ class File:
         self._source = path if isinstance(path, bytes) else str(path)
         source = self._source
         graph = onnx.load(source) if isinstance(source, str) else onnx.load_model_from_string(source)
-        if any(a.name == "to" and a.i == onnx.TensorProto.BFLOAT16 for n in graph.graph.node for a in n.attribute):
+        if any(a.name == "to" and a.i == onnx.TensorProto.BFLOAT16 for n in walk_nodes(graph.graph.node) for a in n.attribute):
             # ONNX Runtime has no kernels for it.
             source = emulate_halves(graph).SerializeToString()
         self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])

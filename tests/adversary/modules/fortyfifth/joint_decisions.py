@@ -22,7 +22,7 @@ def A5151CircularAperture(self, x, y):
     """A disk over a grid of both sides, borders in it."""
     a, b = torch.linspace(-1, 1, x.shape[1]), torch.linspace(-1, 1, y.shape[1])
     return (a[:, None] ** 2 + b**2 <= 1).sum(0), (a[:, None] + b).abs() < 0.5
-@forward(XT, YS, **TWO)
+@forward(XT, YS, **TWO, refused="the exported model differs from the module")
 def A5152LowPassOfTwoAxes(self, x, y):
     """A band of frequencies of both sides, by fftfreq and rfftfreq."""
     a, b = torch.fft.fftfreq(x.shape[1]), torch.fft.rfftfreq(y.shape[1])
@@ -38,7 +38,7 @@ def A5154RangeOfShares(self, x, y):
     """A range by a float step of the other length, cut."""
     t, s = x.shape[1], y.shape[1]
     return (torch.arange(0.5, s) * t / s).long(), torch.arange(0.5, s + 0.25, 1.0) / s * t // 1, (torch.arange(s) / (s - 1) * (t - 1)).long()
-@forward(XT, YS, **TWO)
+@forward(XT, YS, **TWO, refused="the exported model differs from the module")
 def A5155LinspaceBetweenShares(self, x, y):
     """A linspace between shares of one length in as many steps as the other, rounded up; its middle."""
     t, s = x.shape[1], y.shape[1]
@@ -60,7 +60,7 @@ def A5158PlacesOfMeanTimes(self, x, y):
     t, s = x.shape[1], y.shape[1]
     i = torch.arange(t).float()
     return (i * math.sqrt(s / t)).floor(), (i.mul(s).div(t).add(0.5)).floor(), torch.round(i / t * s * 2) / 2, (i * (1 / t) * s).long()
-@forward(XT, YS, **TWO)
+@forward(XT, YS, **TWO, refused="the exported model differs from the module")
 def A5159PowersOfShares(self, x, y):
     """Karras-like schedules of one length to the scale of the other, cut to steps."""
     t, s = x.shape[1], y.shape[1]
@@ -84,13 +84,13 @@ def A5162RootsOfProducts(self, x, y):
     """Roots by a power of one half, cut; quotients by a tenth, rounded down."""
     t, s = x.shape[1], y.shape[1]
     return ((torch.arange(t).float() * s) ** 0.5).floor(), torch.floor_divide(torch.arange(t) * (1 / s), 0.1), (torch.arange(t) * s).float().sqrt().ceil()
-@forward(XT, YS, **TWO)
+@forward(XT, YS, **TWO, refused="the exported model differs from the module")
 def A5163SectorsOfAGrid(self, x, y):
     """Sectors of eight by atan2 and rings by hypot over whole coordinates from the middle."""
     t, s = x.shape[1], y.shape[1]
     a, b = torch.arange(t)[:, None] - t // 2, torch.arange(s)[None] - s // 2
     return (torch.atan2(a.float(), b.float()) / (math.pi / 4)).floor().sum(0), torch.hypot(a.float(), b.float()).floor().sum(1), (a * a + b * b <= (t * s) // 9).sum(0)
-@forward(XT, YS, **TWO)
+@forward(XT, YS, **TWO, noted="cut to whole ones at")
 def A5164LevelsByLogarithms(self, x, y):
     """Levels by log2 of whole areas, and decades by log10."""
     t, s = x.shape[1], y.shape[1]
@@ -112,15 +112,15 @@ AT = {"dims": "T=2:100:9000", "kinds": ("normal",), "feeds": tuple(values_at(LON
 MORE = {"dims": "T=2:50:200 S=2:60:200", "kinds": ("normal",), "feeds": tuple(values_at(XT, YS, T=t, S=s) for t, s in ((33, 31), (129, 29), (5, 57), (64, 128), (128, 64), (128, 102), (4, 120), (153, 64)))}
 
 
-@forward(LONG, **AT)
+@forward(LONG, **AT, refused="the exported model differs from the module")
 def A5167LevelsOfALength(self, x):
     """As many levels as the logarithm of the length has, by a quotient of logarithms."""
     return x[:, 0] + int(math.log(x.shape[1]) / math.log(2))
-@forward(LONG, **AT)
+@forward(LONG, **AT, refused="the exported model differs from the module")
 def A5168DecadesOfALength(self, x):
     """Decades by math.log to a base, rounded down: in Python 1000 has 2.9999999999999996 of them."""
     return x[:, 0] + math.log(x.shape[1], 10) // 1
-@forward(XT, YS, **MORE)
+@forward(XT, YS, **MORE, refused="the exported model differs from the module")
 def A5169LevelsOfAnArea(self, x, y):
     """Levels of an area by a quotient of logarithms."""
     return x[:, 0] + y[:, 0] + int(math.log(x.shape[1] * y.shape[1]) / math.log(2))
@@ -132,7 +132,7 @@ def A5170LinspaceThatIsCut(self, x, y):
 def A5171CountBesideALinspace(self, x, y):
     """A count without axes beside a linspace that differs at some sizes."""
     return torch.linspace(x.shape[1], 0, y.shape[1]).floor(), (torch.arange(x.shape[1]) > 0).sum()
-@forward(XT, YS, **MORE)
+@forward(XT, YS, **MORE, noted="cut to whole ones at")
 def A5172LevelsByTensors(self, x, y):
     """Levels of a product of places and a size, by logarithms of tensors."""
     return (torch.log((torch.arange(1, x.shape[1] + 1) * y.shape[1]).float()) / math.log(2)).floor()

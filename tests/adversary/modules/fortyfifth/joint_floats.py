@@ -55,12 +55,12 @@ def A5147AnchorsByRoots(self, x, y):
     level = math.floor(math.log2(math.sqrt(t * s) / 14 + 1e-8))
     side = math.sqrt(t * s) / 7
     return x + level, (torch.arange(t) / side).long(), y * round(side)
-@forward(XT, YS, **TWO)
+@forward(XT, YS, **TWO, refused="the exported model differs from the module")
 def A5148RangeByARatio(self, x, y):
     """A range whose step is a ratio: as many as fit, cut."""
     t, s = x.shape[1], y.shape[1]
     return torch.arange(0, t, t / s), torch.arange(0.0, 1.0, 1 / s).long() + torch.arange(0, t - 0.5, t / s)[:1].long()
-@forward(XT, YS, **TWO)
+@forward(XT, YS, **TWO, refused="the exported model differs from the module")
 def A5149ScaledByAFactorOfSizes(self, x, y):
     """A resize by a factor that is a ratio of sizes, its length cut down."""
     t, s = x.shape[1], y.shape[1]

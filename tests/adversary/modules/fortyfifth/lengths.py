@@ -63,7 +63,7 @@ def A5004PyramidOfSpp(self, x):
         ph, pw = (kh * level - h + 1) // 2, (kw * level - w + 1) // 2
         out.append(F.max_pool2d(x, (kh, kw), (kh, kw), (ph, pw)).flatten(1)[:, : 2 * level * level])
     return torch.cat(out, 1)
-@forward(X4, **seq())
+@forward(X4, **seq(), refused="the exported model differs from the module")
 def A5005DilationOfLength(self, x):
     """A convolution whose dilation grows with the length."""
     d = max(1, x.shape[1] // 8)
@@ -156,7 +156,7 @@ class A5016WindowsNoLargerThanTheMap(nn.Module):
         y = x.view(n, c, hp // win[0], win[0], wp // win[1], win[1])
         y = (y - y.mean((3, 5), keepdim=True)).reshape(n, c, hp, wp)
         return y.roll((shift[0], shift[1]), (2, 3))[..., :h, :w]
-@attack(X4, **seq(10))
+@attack(X4, **seq(10), refused="the path through the module depends on the size")
 class A5017PairsFromBothEnds(nn.Module):
     """Odd and even chunks by zip_longest, and what islice leaves."""
     def forward(self, x):
@@ -186,7 +186,7 @@ class A5019ScalesOfMtcnn(nn.Module):
             scale *= 0.709
             side *= 0.709
         return total
-@forward(IMAGE, **pix(5, 22))
+@forward(IMAGE, **pix(5, 22), refused="the path through the module depends on the size")
 def A5020ConstrainedToAMultiple(self, x):
     """MiDaS: the scale nearer to one, sides rounded to a multiple, down where that is too much."""
     h, w = x.shape[2:]

@@ -125,7 +125,7 @@ def A5037PowersBecomeDoubles(self, x, i):
     """float_power is of FP64, whatever comes in; numpy-like means of it stay so."""
     y = torch.float_power(x, 2)
     return y, y.mean(1), torch.float_power(i, 0.5), torch.float_power(2, i) / 3
-@forward("i:int64[N,T]=-40000:40000", **fed("i:int64[N,T]=-40000:40000"))
+@forward("i:int64[N,T]=-40000:40000", **fed("i:int64[N,T]=-40000:40000"), refused="the exported model differs from the module")
 def A5038SumsInNarrowTypes(self, i):
     """Sums and products that are asked for in a narrow type wrap."""
     return i.sum(1, dtype=torch.int16), i.prod(1, dtype=torch.int32), i.cumsum(1, dtype=torch.int8), i.sum(dtype=torch.uint8), i.sum(1, dtype=torch.bool)
@@ -146,12 +146,12 @@ def A5040ViterbiWithForbidden(self, x):
     for place in reversed(back):
         path.append(place.gather(1, path[-1][:, None])[:, 0])
     return torch.stack(path[::-1], 1), score
-@forward(XT, "v:float32[N,3]", **fed(XT, "v:float32[N,3]", own=((lambda: {"x": np.array([[2, 1, 1, 0, 2]], np.float32), "v": np.array([[1, 2, 0]], np.float32)}),)))
+@forward(XT, "v:float32[N,3]", **fed(XT, "v:float32[N,3]", own=((lambda: {"x": np.array([[2, 1, 1, 0, 2]], np.float32), "v": np.array([[1, 2, 0]], np.float32)}),)), refused="the module cannot be exported")
 def A5041SearchWithASorter(self, x, v):
     """searchsorted through the order of a sort, from both sides."""
     order = x.argsort(dim=1, stable=True)
     return torch.searchsorted(x, v, sorter=order), torch.searchsorted(x, v, sorter=order, side="right"), torch.searchsorted(x.sort(1).values, v, out_int32=True)
-@forward("i:int64[T]=0:5", "w:float32[T]", dims="T=1:9:24", kinds=FINITE, feeds=tuple(values_at("i:int64[T]=0:5", "w:float32[T]", T=t) for t in range(1, 25)))
+@forward("i:int64[T]=0:5", "w:float32[T]", dims="T=1:9:24", kinds=FINITE, feeds=tuple(values_at("i:int64[T]=0:5", "w:float32[T]", T=t) for t in range(1, 25)), refused="the module cannot be exported")
 def A5042BinsWithWeights(self, i, w):
     """bincount with weights and a least length above every id."""
     return torch.bincount(i, w, minlength=8), torch.bincount(i, minlength=6)
@@ -165,7 +165,7 @@ def A5044IsinAndClose(self, i, x):
     """Special ids by isin, inverted; closeness with NaN equal and between infinities."""
     special = torch.tensor([1, 4])
     return torch.isin(i, special), torch.isin(i, special, invert=True), torch.isin(x, torch.tensor([0.5, math.nan])), torch.isclose(x, x.flip(1), equal_nan=True), torch.isin(i, 4), torch.isclose(x, torch.tensor(math.inf))
-@forward(XT, **fed(XT, kinds=KINDS, own=row(-math.inf, -math.inf, 0.0, 2.0, -math.inf)))
+@forward(XT, **fed(XT, kinds=KINDS, own=row(-math.inf, -math.inf, 0.0, 2.0, -math.inf)), refused="the path through the module depends on the size")
 def A5045LogSumsThatRun(self, x):
     """logcumsumexp that begins with minus infinities, and a scan by logaddexp."""
     run, out = torch.full_like(x[:, 0], -math.inf), []
@@ -186,7 +186,7 @@ def A5047BitsCounted(self, i):
     p = b ^ (b >> 4)
     p = p ^ (p >> 2)
     return c, (p ^ (p >> 1)) & 1, i**3, i.remainder(4), torch.fmod(i, 4), i >> 1, (-1) ** (i & 1)
-@forward(XT, **fed(XT, low=3, own=row(1.0, np.nan, 2.0, 0.0, 5.0, 3.0)))
+@forward(XT, **fed(XT, low=3, own=row(1.0, np.nan, 2.0, 0.0, 5.0, 3.0)), noted="a NaN among its inputs")
 def A5048MedianOfEvenWindows(self, x):
     """Medians of windows of four: the lower of the two in the middle, their places, NaN among them."""
     w = F.pad(x, (2, 1), value=0.5).unfold(1, 4, 1)

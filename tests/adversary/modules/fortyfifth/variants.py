@@ -51,7 +51,7 @@ def A5102PadThenCropByHalf(self, x):
 def A5103SumAsABoolean(self, i):
     """A sum that is asked for as a boolean: of truths, any."""
     return i.sum(1, dtype=torch.bool)
-@forward(IT, **seq(IT))
+@forward(IT, **seq(IT), refused="the exported model differs from the module")
 def A5104ProductInInt32(self, i):
     """A product of int64 in int32."""
     return i.prod(1, dtype=torch.int32)
@@ -59,7 +59,7 @@ def A5104ProductInInt32(self, i):
 def A5105SumInInt16(self, i):
     """A sum of int64 in int16."""
     return i.sum(1, dtype=torch.int16), i.sum(dtype=torch.uint8)
-@forward(IT, **seq(IT))
+@forward(IT, **seq(IT), refused="the module cannot be exported")
 def A5106RunningInInt8(self, i):
     """A running sum of int64 in int8, and a running product of int32."""
     return i.cumsum(1, dtype=torch.int8), i.cumprod(1, dtype=torch.int32)
@@ -75,7 +75,7 @@ def A5108ScanOfLogSums(self, x):
         run = torch.logaddexp(run, x[:, t])
         out.append(run)
     return torch.stack(out, 1)
-@forward("x:float32[T]", dims="T=1:9:24", kinds=FEW)
+@forward("x:float32[T]", dims="T=1:9:24", kinds=FEW, refused="the module cannot be exported")
 def A5109SorterOfOneRow(self, x):
     """searchsorted through an order of one row."""
     return torch.searchsorted(x, torch.tensor([0.0, 0.5]), sorter=x.argsort(stable=True))
@@ -90,7 +90,7 @@ class A5110AutocastWithinABranch(nn.Module):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 return self.lin(x).float()
         return self.lin(x)
-@attack(X4, **seq())
+@attack(X4, **seq(), refused="the module cannot be exported")
 class A5111JvpAlone(nn.Module):
     """torch.func.jvp of a head."""
     def __init__(self):
@@ -98,7 +98,7 @@ class A5111JvpAlone(nn.Module):
         self.lin = nn.Linear(4, 4)
     def forward(self, x):
         return torch.func.jvp(lambda v: torch.tanh(self.lin(v)), (x,), (x.flip(1),))
-@forward(X4, **seq())
+@forward(X4, **seq(), refused="the path through the module depends on the size")
 def A5112VmapByChunks(self, x):
     """vmap over the moving axis by chunks of four."""
     return torch.vmap(lambda v: v.softmax(0), in_dims=1, out_dims=1, chunk_size=4)(x)
@@ -114,12 +114,12 @@ def A5114RoundedByPython(self, x):
     sh, sw = 12 / h, 16 / w
     s = sw if abs(1 - sw) < abs(1 - sh) else sh
     return F.interpolate(x, (max(4, round(h * s / 4) * 4), max(4, round(w * s / 4) * 4)), mode="nearest")
-@forward(X4, **seq(low=10))
+@forward(X4, **seq(low=10), refused="the path through the module depends on the size")
 def A5115ZipOfTwoSlices(self, x):
     """zip_longest over even and odd parts."""
     parts = x.split(5, 1)
     return sum(a.sum(1) if b is None else a.sum(1) - b.mean(1) for a, b in itertools.zip_longest(parts[::2], parts[1::2]))
-@forward(X4, **seq(low=10))
+@forward(X4, **seq(low=10), refused="the path through the module depends on the size")
 def A5116EveryThirdPart(self, x):
     """islice over parts of five."""
     return sum(p.amax(1) for p in itertools.islice(x.split(5, 1), 1, None, 3))
@@ -136,12 +136,12 @@ def A5117CoroutineOfFixedSteps(self, x):
 def A5118BinsOfAll(self, i):
     """bincount whose least length is above every id."""
     return torch.bincount(i, minlength=8) / i.numel()
-@forward(X4, **seq())
+@forward(X4, **seq(), refused="the exported model differs from the module")
 def A5119DilatedPoolOfLength(self, x):
     """A pool whose dilation is by length, and one whose padding is."""
     d = 1 + x.shape[1] // 16
     return F.max_pool1d(F.pad(x.mT, (d, d)), 3, 1, 0, dilation=d)
-@forward(X4, **seq(low=2))
+@forward(X4, **seq(low=2), refused="the exported model differs from the module")
 def A5120OverlapInPlace(self, x):
     """Written where it is read, one frame apart, by a copy that is not one."""
     y = x.clone()
@@ -183,7 +183,7 @@ def A5126TurnedByShares(self, x):
     t = x.shape[1]
     k = round(t * 0.25)
     return x.roll(k, 1), torch.cat([x[:, k:].flip(1), x[:, :k]], 1), x.roll((-k, 1), (1, 2))
-@forward(X4, **seq(low=1))
+@forward(X4, **seq(low=1), refused="the module itself raises")
 def A5127WritesOfAFixedLength(self, x):
     """Python's slices beyond the end: written in place, read back, negative starts beyond the start."""
     y = x.clone()
@@ -209,7 +209,7 @@ def A5130LossOfShapesThatBroadcast(self, x, s):
     t, k = x.shape[1], s.shape[1]
     y = torch.cat([x, s], 1)[:, :: 1 + (t * k) % 3]
     return y.mean(1), x[:, : min(t, k)] - s[:, : min(t, k)].flip(1), torch.stack([x.sum(1), s.sum(1)], 1) * ((t * k) // 7)
-@forward(X4, **seq())
+@forward(X4, **seq(), refused="the exported model differs from the module")
 def A5131RoundBesideAStackOfAll(self, x):
     """Python's round of half a length beside frames that are taken one by one."""
     k = round(x.shape[1] / 2)

@@ -44,7 +44,7 @@ class A4781NmsByRounds(nn.Module):
             s = torch.where(inter > 0.5 * (area + area.gather(1, i) - inter), -torch.inf, s).scatter(1, i, -torch.inf)
             picks.append(i)
         return torch.cat(picks, 1), s
-@forward("a:float32[N,T,4]=0:10", "b:float32[N,S,4]=0:10", dims="N=1:1:2 T=1:4:9 S=1:5:9", kinds=FEW, feeds=points("a:float32[N,T,4]=0:10", "NTS", (1, 1, 9), (2, 9, 1), (1, 9, 9), (1, 1, 1), more=("b:float32[N,S,4]=0:10",)), refused="the path through the module depends on the size")
+@forward("a:float32[N,T,4]=0:10", "b:float32[N,S,4]=0:10", dims="N=1:1:2 T=1:4:9 S=1:5:9", kinds=FEW, feeds=points("a:float32[N,T,4]=0:10", "NTS", (1, 1, 9), (2, 9, 1), (1, 9, 9), (1, 1, 1), more=("b:float32[N,S,4]=0:10",)))
 def A4782TracksInTwoPasses(self, a, b):
     """ByteTrack: tracks meet sure boxes first and the others behind, greedy in as many rounds as the fewer are, centre distances as costs."""
     cost = torch.cdist(a[..., :2] + a[..., 2:] / 2, b[..., :2] + b[..., 2:] / 2)
@@ -60,7 +60,7 @@ def A4782TracksInTwoPasses(self, a, b):
             match = torch.where(row & ok, j[:, None], match)
             c = c.masked_fill(row[..., None] | (torch.arange(b.shape[1]) == j[:, None])[:, None], torch.inf)
     return match, (match >= 0).sum(1)
-@attack(X4, dims=ROWS, kinds=FEW, feeds=EDGES, refused="the path through the module depends on the values")
+@attack(X4, dims=ROWS, kinds=FEW, feeds=EDGES, refused="the path through the module depends on t")
 class A4783GreedyWithEarlyExit(nn.Module):
     """Six steps of decoding with a break when all rows have ended, a length penalty, scores of what came after the end off."""
     def __init__(self):
@@ -80,7 +80,7 @@ class A4783GreedyWithEarlyExit(nn.Module):
                 break
         n = (torch.stack(ids, 1) > 0).sum(1)
         return score / (5 + n).float() ** 0.6, n
-@attack(X4, dims=ROWS, kinds=FEW, feeds=EDGES, refused="the path through the module depends on the size")
+@attack(X4, dims=ROWS, kinds=FEW, feeds=EDGES)
 class A4784ChunkMaskByALoop(nn.Module):
     """WeNet's chunk mask: rows written in a Python loop by slices whose ends are minima, left chunks limited."""
     def __init__(self):
@@ -126,7 +126,7 @@ def A4786DisparityByShifts(self, x, y):
     disp = (p * torch.arange(d)[:, None, None]).sum(1)
     src = (torch.arange(x.shape[-1]) - disp.round().long()).clamp(min=0)
     return disp, cost.argmin(1), (disp.gather(-1, src) - disp).abs() < 0.5
-@attack(IMAGE, dims="N=1:1:2 H=8:24:40 W=8:32:40", kinds=FEW, feeds=points(IMAGE, "NHW", (1, 8, 8), (2, 40, 8), (1, 13, 14), (1, 9, 38), (1, 39, 23)), refused="the path through the module depends on the size")
+@attack(IMAGE, dims="N=1:1:2 H=8:24:40 W=8:32:40", kinds=FEW, feeds=points(IMAGE, "NHW", (1, 8, 8), (2, 40, 8), (1, 13, 14), (1, 9, 38), (1, 39, 23)))
 class A4787TilesThatOverlap(nn.Module):
     """Tiles of eight every six, the last one moved back to the border, added up and divided by counts."""
     def __init__(self):

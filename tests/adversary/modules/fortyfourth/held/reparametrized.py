@@ -125,7 +125,7 @@ class A45W08SpectralOfOldStyle(nn.Module):
             y = self.lin(x)
             self.lin.weight_orig[0] -= k
         return y
-@attack(X4, **BY, refused="the path through the module depends on the size")
+@attack(X4, **BY)
 class A45W09SwitchedOff(nn.Module):
     """A parametrization is left out at one length by a flag of its own."""
     class Maybe(nn.Module):

@@ -136,7 +136,7 @@ class A4905MaskByALoop(nn.Module):
         for i in range(t):
             mask[i, max((i // 4 - 1) * 4, 0):min((i // 4 + 1) * 4, t)] = 1.0
         return x.mT @ mask
-@attack(X4, **seq(), refused="the path through the module depends on the size")
+@attack(X4, **seq())
 class A4906BooleanMaskByALoop(nn.Module):
     """The same of booleans."""
     def forward(self, x):

@@ -26,12 +26,12 @@ INF, NAN = math.inf, math.nan
 ODD = {"dims": "N=1:2:3 T=1:9:20", "kinds": FEW, "feeds": (lambda: {"x": np.array([[1, NAN, 2, -0.0, INF, 2, NAN, -INF, 0.5, 0, -3, NAN]], np.float32)}, lambda: {"x": np.array([[NAN, 1], [1, NAN], [NAN, NAN]], np.float32)}, lambda: {"x": np.array([[NAN]], np.float32)})}
 
 
-@forward(XT, **BY, refused="the module cannot be exported")
+@forward(XT, **BY)
 def A4861SlopesBySize(self, x):
     """Slopes, knees and limits of activations from the length."""
     t = x.shape[1]
     return F.leaky_relu(x, 1 / t), F.elu(x, t / 10), F.hardtanh(x, -t / 50, t / 40), F.softshrink(x, 1 / t), F.hardshrink(x, 3 / t), F.celu(x, t / 7), F.threshold(x, t / 100, -float(t))
-@forward(XT, **BY, refused="the module cannot be exported")
+@forward(XT, **BY, refused="the exported model differs from the module")
 def A4862SoftplusBySize(self, x):
     """softplus by beta and threshold, logit's eps, huber's delta, smooth L1's beta, nan_to_num and pow by the length."""
     t = x.shape[1]
@@ -64,7 +64,7 @@ class A44ByLength(nn.Module):
     steps = 1
     def forward(self, w):
         return w / (1 + self.steps / 10)
-@attack(X4, "y:float32[N]", dims="N=1:2:3 T=1:20:300", kinds=FEW, feeds=(values_at(X4, "y:float32[N]", N=1, T=1), values_at(X4, "y:float32[N]", N=3, T=300)), refused="the exported model differs from the module")
+@attack(X4, "y:float32[N]", dims="N=1:2:3 T=1:20:300", kinds=FEW, feeds=(values_at(X4, "y:float32[N]", N=1, T=1), values_at(X4, "y:float32[N]", N=3, T=300)))
 class A4867WeightsOfALength(nn.Module):
     """A parametrization whose member is the length of this call."""
     def __init__(self):
@@ -74,7 +74,7 @@ class A4867WeightsOfALength(nn.Module):
     def forward(self, x, y):
         self.lin.parametrizations.weight[0].steps = x.shape[1]
         return self.lin(x) + y[:, None, None]
-@attack(X4, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="the module cannot be exported")
+@attack(X4, dims="N=1:2:3 T=1:20:300", kinds=FEW)
 class A4868MembersOfALength(nn.Module):
     """Members of layers that are numbers of the length: a slope, an epsilon, a scale, a shift by one that is put back."""
     def __init__(self):
@@ -136,7 +136,7 @@ def A4877SumsOfNaN(self, x):
     i = (torch.arange(x.shape[1]) % 3).expand_as(x)
     z = torch.zeros(x.shape[0], 3)
     return x * (x == x), torch.xlogy(torch.zeros_like(x), x), z.scatter_reduce(1, i, x, "amax"), z.scatter_reduce(1, i, x, "amin", include_self=False), torch.hypot(x, x), x.norm(p=INF, dim=1), x.norm(p=0, dim=1)
-@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="the exported model differs from the module")
+@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW)
 def A4878TableOfSliceIndices(self, x):
     """slice.indices as a factor."""
     return x * slice(-3, None, -7).indices(x.shape[1])[0] + slice(100, 200).indices(x.shape[1])[1]
@@ -144,7 +144,7 @@ def A4878TableOfSliceIndices(self, x):
 def A4879TableOfChecksums(self, x):
     """A checksum as a factor."""
     return x * (zlib.crc32(struct.pack("<I", x.shape[1])) % 7)
-@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="the module cannot be exported")
+@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW)
 def A4880TableOfBits(self, x):
     """Bits turned round, a population count."""
     return x + (~x.shape[1]), x * (x.shape[1]).bit_count(), x - int(bin(x.shape[1])[:1:-1], 2)
@@ -153,7 +153,7 @@ def A4881TableOfGamma(self, x):
     """lgamma, combinations, erf, remainder, the digits of a text, a modular power."""
     t = x.shape[1]
     return x * math.lgamma(t), x + math.comb(t, 2), x * math.erf(t / 100), x + math.remainder(t, 7), x + sum(map(int, str(t)))
-@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW, refused="a size is handed to code that takes plai")
+@forward(XT, dims="N=1:2:3 T=1:20:300", kinds=FEW)
 def A4882TableOfTimes(self, x):
     """Minutes of a clip by a timedelta and by divmod."""
     m, s = divmod(x.shape[1], 60)

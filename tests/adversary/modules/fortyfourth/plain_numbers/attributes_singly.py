@@ -17,15 +17,15 @@ FEW = ("normal", "halves", "zeros", "tenths", "positive")
 BY = {"dims": "N=1:2:3 T=1:20:300", "kinds": FEW, "feeds": sprinkled(5.0, -5.0, 70.0, sizes=((1, 1), (1, 2), (3, 3), (1, 149), (2, 150), (1, 151), (1, 299), (3, 300)))}
 
 
-@forward(XT, **BY, refused="the module cannot be exported")
+@forward(XT, **BY)
 def A4911LeakyBySize(self, x):
     """leaky_relu."""
     return F.leaky_relu(x, 1 / x.shape[1])
-@forward(XT, **BY, refused="the module cannot be exported")
+@forward(XT, **BY)
 def A4912EluBySize(self, x):
     """elu and celu."""
     return F.elu(x, x.shape[1] / 10), F.celu(x, x.shape[1] / 7)
-@forward(XT, **BY, refused="the module cannot be exported")
+@forward(XT, **BY)
 def A4913HardtanhBySize(self, x):
     """hardtanh and threshold."""
     return F.hardtanh(x, -x.shape[1] / 50, x.shape[1] / 40), F.threshold(x, x.shape[1] / 100, -float(x.shape[1]))
@@ -33,11 +33,11 @@ def A4913HardtanhBySize(self, x):
 def A4914ShrinkBySize(self, x):
     """softshrink and hardshrink."""
     return F.softshrink(x, 1 / x.shape[1]), F.hardshrink(x, 3 / x.shape[1])
-@forward(XT, **BY, refused="the exported model differs from the module")
+@forward(XT, **BY)
 def A4915SoftplusBeta(self, x):
     """softplus by beta."""
     return F.softplus(x, x.shape[1] / 20, 10.0)
-@forward(XT, **BY, refused="the exported model differs from the module")
+@forward(XT, **BY)
 def A4916SoftplusThreshold(self, x):
     """softplus by threshold."""
     return F.softplus(x, 1.0, x.shape[1] / 20)
@@ -45,11 +45,11 @@ def A4916SoftplusThreshold(self, x):
 def A4917LogitEpsilon(self, x):
     """logit by eps."""
     return torch.logit(x, 1 / (x.shape[1] + 2))
-@forward(XT, **BY, refused="the module cannot be exported")
+@forward(XT, **BY)
 def A4918HuberDelta(self, x):
     """huber by delta."""
     return F.huber_loss(x, -x, delta=x.shape[1] / 30, reduction="none")
-@forward(XT, **BY, refused="the module cannot be exported")
+@forward(XT, **BY)
 def A4919SmoothBeta(self, x):
     """smooth L1 by beta."""
     return F.smooth_l1_loss(x, -x, beta=x.shape[1] / 30, reduction="none")
@@ -61,7 +61,7 @@ def A4920RootBySize(self, x):
 def A4921NanBySize(self, x):
     """nan_to_num by a size."""
     return torch.where(x > 4, math.nan, x).nan_to_num(x.shape[1] / 9)
-@forward(XT, **BY, refused="the exported model differs from the module")
+@forward(XT, **BY)
 def A4922LayerEpsilon(self, x):
     """layer_norm by eps."""
     return F.layer_norm(x[..., None] * torch.arange(1.0, 5), (4,), eps=1 / x.shape[1])
@@ -112,7 +112,7 @@ def A4932ResizedByAFactor(self, x):
     """A resize by a factor of the size."""
     t = x.shape[1]
     return F.interpolate(x[:, None], scale_factor=(t + 10) / t, mode="linear")
-@attack(X4, **{**BY, "feeds": sprinkled(5.0, sizes=((1, 1), (3, 3), (1, 150), (3, 300)), more=(4,))}, refused="the module cannot be exported")
+@attack(X4, **{**BY, "feeds": sprinkled(5.0, sizes=((1, 1), (3, 3), (1, 150), (3, 300)), more=(4,))})
 class A4933SlopeMember(nn.Module):
     """A layer's slope is set from the length."""
     def __init__(self):
@@ -121,7 +121,7 @@ class A4933SlopeMember(nn.Module):
     def forward(self, x):
         self.act.negative_slope = 1 / x.shape[1]
         return self.act(x)
-@attack(X4, **{**BY, "feeds": sprinkled(5.0, sizes=((1, 1), (3, 3), (1, 150), (3, 300)), more=(4,))}, refused="the exported model differs from the module")
+@attack(X4, **{**BY, "feeds": sprinkled(5.0, sizes=((1, 1), (3, 3), (1, 150), (3, 300)), more=(4,))})
 class A4934EpsilonMember(nn.Module):
     """A norm's epsilon is set from the length."""
     def __init__(self):

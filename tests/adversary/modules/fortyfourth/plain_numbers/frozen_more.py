@@ -22,7 +22,7 @@ def once(t: int) -> int:
     return (1 // (1 + abs(t % 53 - 45))) * (1 // (1 + abs(t % 59 - 28)))
 
 
-@forward(X4, **ONE, refused="the exported model differs from the module")
+@forward(X4, **ONE)
 def A45F01LayerNorm(self, x):
     """layer_norm with a large epsilon at one length."""
     return F.layer_norm(x, (4,), eps=1e-5 + once(x.shape[1]))
@@ -62,7 +62,7 @@ def A45F07SortedTheOtherWay(self, x):
 def A45F08CornersAtOne(self, x):
     """align_corners and an antialias by a flag of the size."""
     return F.interpolate(x.mT, size=7, mode="linear", align_corners=bool(once(x.shape[1])))
-@forward(X4, **ONE, refused="the exported model differs from the module")
+@forward(X4, **ONE)
 def A45F09DistanceEpsilon(self, x):
     """pairwise_distance's eps and cdist's order."""
     k = once(x.shape[1])
