@@ -112,7 +112,8 @@ class File:
         self._source = path if isinstance(path, bytes) else str(path)
         source = self._source
         graph = onnx.load(source) if isinstance(source, str) else onnx.load_model_from_string(source)
-        if any(a.name == "to" and a.i == onnx.TensorProto.BFLOAT16 for n in walk_nodes(graph.graph.node) for a in n.attribute):
+        attributes = (a for n in walk_nodes(graph.graph.node) for a in n.attribute)
+        if any(a.name == "to" and a.i == onnx.TensorProto.BFLOAT16 for a in attributes):
             # ONNX Runtime has no kernels for it.
             source = emulate_halves(graph).SerializeToString()
         self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
