@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -125,3 +126,26 @@ def test_a_file_that_another_thread_opens_meanwhile_is_no_error(tmp_path, monkey
         monkeypatch.setattr(conversion_stamp.Path, "resolve", resolved)
         outside = files_read.outside(tmp_path / "folder")
     assert {str(tmp_path / n) for n in "ab"} <= outside
+
+
+def test_a_process_has_one_audit_hook_however_many_conversions_it_makes(monkeypatch, tmp_path):
+    hooks = []
+    monkeypatch.setattr(conversion_stamp.sys, "addaudithook", hooks.append)
+    for _ in range(3):
+        with FilesRead(), FilesRead():
+            pass
+    assert len(hooks) <= 1
+
+
+def test_blocks_within_blocks_see_what_is_read_in_them(tmp_path):
+    names = [tmp_path / name for name in ("outer", "inner", "later", "after")]
+    for name in names:
+        name.write_text("x")
+    with FilesRead() as outer:
+        names[0].read_text()
+        with FilesRead() as inner:
+            names[1].read_text()
+        names[2].read_text()
+    names[3].read_text()
+    own = [{Path(p).name for p in block.paths if Path(p).parent == tmp_path} for block in (outer, inner)]
+    assert own == [{"outer", "inner", "later"}, {"inner"}]

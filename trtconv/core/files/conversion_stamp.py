@@ -7,6 +7,7 @@ them without importing torch, onnx or TensorRT. When in doubt it converts.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from trtconv.core.artifacts import write_json
 from trtconv.core.files.artifact_set import digest_set
@@ -31,37 +32,45 @@ NAME = "model.convert.json"
 class FilesRead:
     """Records the files that this process opens for reading while the block runs.
 
-    Python's audit hooks cannot be removed; after the block this one does nothing. Files that a library opens without
-    Python (memory-mapped weights) are not seen: name them to `write_stamp`.
+    Files that a library opens without Python (memory-mapped weights) are not seen: name them to `write_stamp`.
     """
+
+    _active: ClassVar[list[FilesRead]] = []
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
-        self._on = False
 
     def __enter__(self) -> FilesRead:
-        self._on = True
-        sys.addaudithook(self._hook)
+        self._listen()
+        self._active.append(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._on = False
+        self._active.remove(self)
 
     def outside(self, folder: Path) -> set[str]:
         """The files that do not lie in a folder."""
         inside = f"{folder.resolve()}/"
         return {p for p in tuple(self.paths) if not str(Path(p).resolve()).startswith(inside)}
 
-    def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self._on or event != "open":
+    @classmethod
+    @functools.cache
+    def _listen(cls) -> None:
+        """Add the one hook of this process: Python's audit hooks cannot be removed, and each slows `id` and `open`."""
+        sys.addaudithook(cls._hook)
+
+    @classmethod
+    def _hook(cls, event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or not cls._active:
             return
         path, mode, flags = arguments
         # os.open has flags and no mode; what is opened for writing (a lock) is not a source of anything.
         writes = flags & (os.O_WRONLY | os.O_RDWR) if mode is None else set(str(mode)) & set("wax+")
         if isinstance(path, str) and not writes:
-            self.paths.add(path)
+            for block in tuple(cls._active):
+                block.paths.add(path)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ the rows in the file too, which are put back into a padded tensor then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from unittest import mock
 
@@ -62,7 +63,8 @@ def handlers() -> dict[str, Callable[..., Any]]:
     return {"_pack_padded_sequence": _pack, "_pad_packed_sequence": _unpack}
 
 
-def handlers_without_values() -> dict[str, Callable[..., Any]]:
+@cache
+def handlers_without_values() -> Mapping[str, Callable[..., Any]]:
     """The same for runs in which tensors have no values, together with the item that torch.nn's layers ask for."""
 
     def not_ours(*_: Any) -> Any:

@@ -57,8 +57,9 @@ Handler = Callable[..., Any]
 DEEPEST_SIZE = 256
 
 
-def handlers() -> dict[str, Handler]:
-    """The handlers by the name of the function in torch or torch.nn.functional.
+@cache
+def handlers() -> Mapping[str, Handler]:
+    """The handlers by the name of the function in torch or torch.nn.functional; the same ones in every call.
 
     A handler gets the function and its arguments; NotImplemented means that the function is traced as it is.
     """
@@ -178,7 +179,8 @@ def handlers() -> dict[str, Handler]:
     return table
 
 
-def creation_handlers() -> dict[str, Handler]:
+@cache
+def creation_handlers() -> Mapping[str, Handler]:
     """Those of functions that make a tensor of sizes alone, which torch computes anew for each number."""
     return {
         "unravel_index": grids.unravel_index, "linspace": grids.linspace,
