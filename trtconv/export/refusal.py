@@ -135,9 +135,9 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
         )
     compared = [v for v in wrongs if v.refusal is None]
     if compared:
-        # A file that was wrong at a scanned size alone came closer than one that was wrong at a sample point.
-        cut = next((a.verdict for a in attempts if a.verdict in compared and _is_cut_otherwise(job, a)), compared[0])
-        return _difference_error(attempts, job, cut or compared[0], paths)
+        # A file that follows the size, and cuts it otherwise, came closer than one that keeps a number of the trace.
+        closest = (v for a in attempts for v in compared if a.verdict is v and _is_cut_otherwise(job, a))
+        return _difference_error(attempts, job, next(closest, compared[0]), paths)
     if wrongs and wrongs[0].refusal is not None:
         refusal = wrongs[0].refusal
         return UnsupportedError(
@@ -260,7 +260,7 @@ def _at_another_size(job: ExportTask, wrong: ProofVerdict) -> bool:
 
 
 def _is_cut_otherwise(job: ExportTask, attempt: Attempt) -> bool:
-    """True where a file that cuts floats of sizes was wrong at another size than the traced one, and in values."""
+    """True where a file that cuts floats of sizes was wrong at another size than the traced one."""
     verdict = attempt.verdict
     return verdict is not None and _at_another_size(job, verdict) and rounds_sizes(attempt)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.bodies import graphs_of, walk_nodes
@@ -35,10 +35,15 @@ COMPARING = {
     "Or": "logical_or",
     "Xor": "logical_xor",
 }
-
-
+# NumPy's functions of one number and of two, by the operator.
+OF_ONE = {
+    "Floor": "floor", "Ceil": "ceil", "Round": "rint", "Neg": "negative", "Sqrt": "sqrt", "Abs": "abs",
+    "Reciprocal": "reciprocal", "Log": "log", "Exp": "exp", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Tanh": "tanh",
+}  # fmt: skip
+OF_TWO = {"Add": "add", "Sub": "subtract", "Mul": "multiply", "Max": "maximum", "Min": "minimum", "Pow": "power"}
+OF_TWO |= COMPARING
 # Computed otherwise by each library, to the last bit.
-LIBRARY = {"Log": "log", "Exp": "exp", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Tanh": "tanh", "Pow": "power"}
+LIBRARY = frozenset(("Log", "Exp", "Sin", "Cos", "Tan", "Tanh", "Pow"))
 
 
 class NotSizesError(Exception):
@@ -77,38 +82,34 @@ class SizeArithmetic:
 
     def asks_library(self, name: str) -> bool:
         """True for a value that is computed by a function of `LIBRARY`."""
-        waiting, visited = [name], {name}
-        while waiting:
-            node = self._makers.get(waiting.pop())
-            if node is not None and node.op_type in LIBRARY:
-                return True
-            new = [i for i in node.input if i and i not in visited] if node is not None else []
-            visited.update(new)
-            waiting += new
-        return False
+        return any(node.op_type in LIBRARY for node, _ in self._nodes_behind(name))
 
     def dims(self, name: str) -> frozenset[str]:
         """The names of the dims that a value depends on. Raises NotSizesError."""
         dim_names: set[str] = set()
+        for node, gathered in self._nodes_behind(name):
+            if gathered is not None:
+                dim_names.update(gathered)
+            elif node.op_type in ("Shape", "Size"):
+                spec = self._specs.get(node.input[0])
+                if spec is None:
+                    raise NotSizesError
+                dim_names.update(d for d in spec.dims if isinstance(d, str))
+        return frozenset(dim_names)
+
+    def _nodes_behind(self, name: str) -> Iterator[tuple[onnx.NodeProto, set[str] | None]]:
+        """The nodes that a value is computed by, as far as the shapes, and the dim of a Gather that takes one out."""
         waiting, visited = [name], {name}
         while waiting:
             node = self._makers.get(waiting.pop())
             if node is None:
                 continue
-            if node.op_type in ("Shape", "Size"):
-                spec = self._specs.get(node.input[0])
-                if spec is None:
-                    raise NotSizesError
-                dim_names.update(d for d in spec.dims if isinstance(d, str))
-                continue
             gathered = self._gathered_dim(node)
-            if gathered is not None:
-                dim_names.update(gathered)
-                continue
-            new = [i for i in node.input if i and i not in visited]
-            visited.update(new)
-            waiting += new
-        return frozenset(dim_names)
+            yield node, gathered
+            if node.op_type not in ("Shape", "Size") and gathered is None:
+                new = [i for i in node.input if i and i not in visited]
+                visited.update(new)
+                waiting += new
 
     def _gathered_dim(self, node: onnx.NodeProto) -> set[str] | None:
         """The one dim that a Gather takes out of a shape; None for another node."""
@@ -203,22 +204,15 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
         if target is None:
             raise NotSizesError
         return [e.astype(target) for e in inputs[0]]
-    one = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.rint, "Neg": np.negative, "Sqrt": np.sqrt, "Abs": np.abs}
-    one["Reciprocal"] = np.reciprocal
-    two = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Max": np.maximum, "Min": np.minimum}
-    if op in LIBRARY:
-        (two if op == "Pow" else one)[op] = getattr(np, LIBRARY[op])
     with np.errstate(all="ignore"):
-        if op in one:
-            return [np.asarray(one[op](e)) for e in inputs[0]]
-        if op in two and len(inputs) == 2:
-            return _paired(two[op], *inputs)
+        if op in OF_ONE:
+            return [np.asarray(getattr(np, OF_ONE[op])(e)) for e in inputs[0]]
+        if op in OF_TWO and len(inputs) == 2:
+            return _paired(getattr(np, OF_TWO[op]), *inputs)
         if op == "Div" and len(inputs) == 2:
             return _paired(_divide, *inputs)
         if op == "Mod" and len(inputs) == 2:
             return _paired(np.fmod if "fmod" in attributes and attributes["fmod"].i else _modulo, *inputs)
-        if op in COMPARING and len(inputs) == 2:
-            return _paired(getattr(np, COMPARING[op]), *inputs)
         if op == "Not":
             return [~e for e in inputs[0]]
         if op == "Where" and len({len(i) for i in inputs}) == 1:

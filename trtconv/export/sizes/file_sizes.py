@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 ROUNDING = ("Floor", "Ceil", "Round")
 SECONDS, LEAST_GRIDS = 2.0, 16
 MOST_FOUND = 4
-# Of suspects few differ. LOST is what functions of a library lose in FP32, relative to a number; that many are close
-# only by chance, RARE at most.
+# Of suspects few differ. LOST is what functions of a library lose in FP32, relative to a number; where RARE or more of
+# all numbers are that close to whole ones, it is not by chance.
 MOST_SUSPECTS, LOST, RARE = 48, 2.0**-21, 0.2
 
 
@@ -95,9 +95,7 @@ def _is_evaluated(arithmetic: SizeArithmetic, node: onnx.NodeProto, space: Shape
 
     try:
         names = [n for n in space if n in arithmetic.dims(node.output[0])]
-        if count_sizes(space, names) > MOST_EVALUATED:
-            return False
-        if arithmetic.asks_library(node.output[0]):
+        if count_sizes(space, names) > MOST_EVALUATED or arithmetic.asks_library(node.output[0]):
             return False
         arithmetic.value(node.output[0], next(iter(size_grids(space, names))), np.float32)
     except NotSizesError:

@@ -34,8 +34,8 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
 
     Lists grow by `append` alone, sums of generators are loops, lists of states are separate variables, loops before
     which a state is None or the number that a sum starts from are written with the first step apart,
-    `reversed(range(n))` counts down, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a row, and a tensor is flipped
-    for a list that is reversed.
+    `reversed(range(n))` counts down, `[*range(n), m]` counts up, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a
+    row, and a tensor is flipped for a list that is reversed.
     A parameter that is None by default is a tensor or None; of the function that is `called_alone`, None: TensorRT
     knows no optional tensor.
     """
