@@ -59,6 +59,15 @@ BODIES = {
         "b = Gather<axis=0>(y, r) kept = Concat<axis=0>(a, y, b)",
         "float[D] kept", "",
     ),
+    "parted": (
+        "a = Gather<axis=0>(y, index) less = Less(y, half) q = NonZero(less) r = Squeeze(q, ax0) "
+        "b = Gather<axis=0>(y, r) c = Concat<axis=0>(a, b) d = Neg(c) n = Shape(a) m = Shape(b) "
+        "sizes = Concat<axis=0>(n, m) kept, others = Split<axis=0>(d, sizes)",
+        "float[D] kept, float[E] others", "",
+    ),
+    "one_part": (
+        "a = Gather<axis=0>(rows, index) n = Shape<end=1>(a) kept = Split<axis=0>(a, n)", "float[D,4] kept", "",
+    ),
     "selected_again": (
         "a = Gather<axis=0>(y, index) m = Greater(a, zero) q = NonZero(m) r = Squeeze(q, ax0) "
         "kept = Gather<axis=0>(a, r)",

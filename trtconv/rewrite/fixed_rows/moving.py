@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from trtconv.rewrite.fixed_rows.passing import fill, replace_input
 from trtconv.rewrite.fixed_rows.row_count import RowCount, Rows, Sizes, cannot
-from trtconv.rewrite.fixed_rows.selection import places_32, valid_rows
+from trtconv.rewrite.fixed_rows.selection import least, places_32, valid_rows
 from trtconv.rewrite.fixed_rows.walk import Walk
 from trtconv.rewrite.graph.index import Node
 from trtconv.rewrite.graph.operators import INT64
@@ -270,10 +270,26 @@ def arange(walk: Walk, node: Node) -> None:
 
 
 def split(walk: Walk, node: Node) -> None:
-    """Columns apart."""
-    state, rank = walk.rows[node.inputs[0]], walk.index.rank(node.inputs[0]) or 1
-    walk.require(node, node.attr("axis", 0) % rank != state.axis, "parts the rows of a selection")
-    walk.keep(node, *[state] * len(node.outputs))
+    """Columns apart; or the rows of one image behind those of another, as many as were joined."""
+    data = node.inputs[0]
+    state, rank = walk.rows[data], walk.index.rank(data) or 1
+    if node.attr("axis", 0) % rank != state.axis:
+        walk.keep(node, *[state] * len(node.outputs))
+        return
+    if len(node.outputs) == 1:
+        walk.emit(node.output, walk.g.identity(data), state)
+        return
+    counts = walk.sizes.get(node.input(1), ())
+    parts = [c for c in counts if isinstance(c, RowCount)]
+    walk.require(node, len(parts) == len(counts) == len(node.outputs), "parts the rows of a selection")
+    g, start = walk.g, walk.g.ints(0)
+    size = g.size(data, state.axis)
+    places = g.arange(g.squeeze(size, 0))
+    for output, part in zip(node.outputs, parts, strict=True):
+        # Behind the last row there are none that count.
+        index = least(g, g.add(places, start), g.sub(size, g.ints(1)))
+        start = g.add(start, part.count)
+        walk.emit(output, g.gather(data, index, axis=state.axis), Rows(state.axis, part))
 
 
 HANDLERS: dict[str, Callable[[Walk, Node], None]] = {
