@@ -41,6 +41,7 @@ from trtconv.rewrite.graph.observed import observe
 from trtconv.rewrite.graph.tidy import Leftovers, tidy
 from trtconv.rewrite.graph.valid import require_valid
 from trtconv.rewrite.lowering.float64 import Narrowed, kept_of, require_equal, without_float64
+from trtconv.rewrite.lowering.float64_digits import require_digits
 from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
 from trtconv.rewrite.lowering.inline import inline_functions
@@ -150,6 +151,7 @@ def _narrowed(
             require_equal(before, narrowed, request.target)
             if not before.unreadable:
                 require_within_float32(model, narrowed, space, specs, request.target)
+                narrowed = replace(narrowed, lost=require_digits(model, narrowed, space, specs, request.target))
     return narrowed
 
 

@@ -35,11 +35,15 @@ INDICES_TOO = ("TopK", "MaxPool", "Unique")
 
 @dataclass(frozen=True)
 class Narrowed:
-    """A model without FP64 inside, and the nodes that computed in it: names, and the source line of the first."""
+    """A model without FP64 inside, and the nodes that computed in it: names, and the source line of the first.
+
+    `lost` says where FP32 has too few digits, outside of what was declared.
+    """
 
     model: onnx.ModelProto
     nodes: tuple[str, ...] = ()
     first: str = ""
+    lost: str = ""
 
     @property
     def where(self) -> str | None:
@@ -51,7 +55,8 @@ class Narrowed:
         """What the user should know; nothing where there was no FP64."""
         if not self.nodes:
             return ()
-        return (f"{len(self.nodes)} nodes from {self.first} on compute in FP32 instead of FP64, which TensorRT lacks",)
+        change = f"{len(self.nodes)} nodes from {self.first} on compute in FP32 instead of FP64, which TensorRT lacks"
+        return tuple(filter(None, (change, self.lost)))
 
 
 def without_float64(model: onnx.ModelProto) -> Narrowed:

@@ -1,0 +1,84 @@
+"""Whether FP32 has the digits of what a module computes in FP64, where values lie close together far from zero.
+
+The variance of a signal around 1000 as `(d * d).mean() - d.mean() ** 2` needs 12 digits, and FP32 has 7. Standard
+normal values never show it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+
+from trtconv.backends.onnxruntime.graph_runner import open_model
+from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.targets import Target
+from trtconv.core.tensors import TensorSpec
+from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.proof.proving import compare_graphs
+from trtconv.rewrite.graph.index import Array
+from trtconv.rewrite.lowering.float64 import Narrowed
+
+# Of signals, sums and pixels: a mean a thousand times the deviation.
+OFFSET = 1000.0
+# The top of a declared range in which values lie close together.
+SHARE = 0.01
+
+
+def require_digits(
+    original: onnx.ModelProto, narrowed: Narrowed, space: ShapeSpace, specs: tuple[TensorSpec, ...], target: Target
+) -> str:
+    """A note on what differs with values that lie close together far from zero, empty where nothing does.
+
+    Raises UnsupportedError where every such input has a declared range, as those values are then fed.
+    """
+    point = next((p for p in sample_points(space, specs) if p.values == "large"), None)
+    offset = [s for s in specs if _is_offset(s)]
+    if point is None or not offset:
+        return ""
+    feed = _close_together(specs, replace(point, label="close together", values="random"))
+    try:
+        before, after = open_model(original)[0], open_model(narrowed.model)[0]
+        expected, actual = before(feed), after(feed)
+        failure = first_failure(compare_graphs("that point", before, feed, expected, actual))
+    except TrtconvError:
+        # The comparison of the whole graph says what does not run.
+        return ""
+    if failure is None:
+        return ""
+    values = " and ".join(f"'{s.name}' from {feed[s.name].min():g} to {feed[s.name].max():g}" for s in offset)
+    if all(s.value_range is not None for s in offset):
+        raise UnsupportedError(
+            f"from {narrowed.first} on the module computes in FP64, which {target} reads as FP32 silently; with "
+            f"{values}, within the declared range, too few digits are left: {describe_failure(failure)}",
+            hint="compute that part outside of the engine, or so that FP32 suffices (subtract the mean before "
+            "squaring); or declare the range that the values really have",
+            where=narrowed.where,
+        )
+    return (
+        f"FP32 has too few digits for {narrowed.first} where values lie close together far from zero: with {values} "
+        f"the engine differs: {describe_failure(failure)}"
+    )
+
+
+def _is_offset(spec: TensorSpec) -> bool:
+    """True for floats, and for whole numbers of which it is known how large they get."""
+    return spec.dtype.kind == "float" or (spec.dtype.kind == "int" and spec.value_range is not None)
+
+
+def _close_together(specs: tuple[TensorSpec, ...], point: SamplePoint) -> dict[str, Array]:
+    feed = sample_inputs(specs, point)
+    for spec in specs:
+        random = feed[spec.name]
+        if not _is_offset(spec) or not random.size:
+            continue
+        if spec.value_range is None:
+            feed[spec.name] = np.asarray(random.astype(np.float64) + OFFSET).astype(random.dtype)
+        else:
+            # Uniform in the range, and so it is in a small part of it.
+            high = spec.value_range[1]
+            feed[spec.name] = np.asarray(high - (high - random.astype(np.float64)) * SHARE).astype(random.dtype)
+    return feed
