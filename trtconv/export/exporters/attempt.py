@@ -30,7 +30,7 @@ from trtconv.export.module.noise.drawn import judge_random_file
 from trtconv.export.module.operator_lines import lacking_operator
 from trtconv.export.module.runner import ModuleRunner, load_dynamo, to_tensor
 from trtconv.export.module.user_code import Frame
-from trtconv.export.sizes.exact_floats import inexact_numbers
+from trtconv.export.sizes.exact.floats import inexact_numbers
 from trtconv.export.sizes.float_sizes import FLOATS_OF_SIZES
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.proof.comparison import describe_failure

@@ -33,8 +33,8 @@ from trtconv.export.module.user_code import (
     python_frames,
 )
 from trtconv.export.recurrent import onnx_form
-from trtconv.export.sizes.exact_floats import ranges_of_hints
-from trtconv.export.sizes.exact_sizes import inexact_sizes
+from trtconv.export.sizes.exact.floats import ranges_of_hints
+from trtconv.export.sizes.exact.whole import inexact_sizes
 from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
 from trtconv.export.symbolic import whole_extremes
 from trtconv.export.symbolic.arithmetic import size_roots

@@ -18,7 +18,7 @@ from trtconv.export.exporters.trace import Trace
 from trtconv.export.half_sums import reduce_in_float32
 from trtconv.export.module.creation import created_at
 from trtconv.export.module.flat_module import PREFIX
-from trtconv.export.sizes.exact_sizes import Exact, write_exact
+from trtconv.export.sizes.exact.whole import ExactSize, write_exact
 from trtconv.export.sizes.integer_powers import write_powers_as_products
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def finish(
     trace: Trace,
     origins: Mapping[str, tuple[str, str]],
     floors: Collection[str] = (),
-    exact: tuple[Exact, ...] = (),
+    exact: tuple[ExactSize, ...] = (),
 ) -> None:
     """Rewrite the file in place. Raises StaticAxisError when a dynamic axis of the space became a number.
 

@@ -13,7 +13,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.export.recurrent import packed
 from trtconv.export.recurrent.operators import KINDS, as_one_operator
 from trtconv.export.sizes.comparisons import arithmetic_of_python, values_in_text
-from trtconv.export.sizes.exact_floats import with_exact_floats
+from trtconv.export.sizes.exact.floats import with_exact_floats
 from trtconv.export.symbolic import (
     attention,
     complex_parts,

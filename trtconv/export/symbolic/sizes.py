@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trtconv.export.sizes.exact_floats import exact_float
+from trtconv.export.sizes.exact.floats import exact_float
 
 
 def is_symbolic(value: Any) -> bool:

@@ -15,7 +15,7 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.exporters.scripted.evaluation import Leaf, Numbers, UndefinedNumberError
 from trtconv.export.exporters.scripted.rounding import Rounding, is_number, is_pure, roundings, walk
-from trtconv.export.sizes.exact_floats import MOST_ENTRIES
+from trtconv.export.sizes.exact.floats import MOST_ENTRIES
 
 if TYPE_CHECKING:
     import torch

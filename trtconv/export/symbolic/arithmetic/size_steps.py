@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from trtconv.export.sizes.exact_floats import range_of
+from trtconv.export.sizes.exact.floats import range_of
 
 # The name under which a tensor [] holds the size that it was computed from, and Python's function of it.
 _ORIGIN = "_trtconv_origin"

@@ -9,7 +9,7 @@ import pytest
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import DimRange
-from trtconv.export.sizes.exact_sizes import MOST_EXCEPTIONS, fit
+from trtconv.export.sizes.exact.lines import MOST_EXCEPTIONS, fit
 
 FUNCTIONS = [
     ("seven tenths", lambda n: int(n * 0.7)),
