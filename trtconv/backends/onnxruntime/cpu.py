@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.backends.onnxruntime.byte_products import multiplies_bytes, with_unsigned_weights
 from trtconv.backends.onnxruntime.empty_sequences import empty_sequence, holds_recurrences, with_guarded_recurrences
 from trtconv.backends.onnxruntime.half_emulation import casts_to_halves, emulate_halves
+from trtconv.backends.onnxruntime.long_sums import holds_sums, with_exact_sums
 from trtconv.backends.onnxruntime.missing_kernel import missing_kernel
 from trtconv.backends.onnxruntime.sigmoid_tails import has_sigmoids, with_exact_sigmoids
 from trtconv.backends.onnxruntime.whole_division import divides, division_by_zero, with_guarded_divisions
@@ -125,8 +126,8 @@ def _as_defined(
 ) -> str | bytes:
     """What a session is made of: the file or bytes, with what ONNX Runtime computes less exactly than it is defined
     in another form: products of bytes that would saturate, divisions and recurrences over nothing that would end the
-    process, BF16, which it has no kernels for, the larger of two int64, and, if `exact`, sigmoids far below zero, and,
-    if `rounded`, FP16. Of a model with external weights other than those `at_hand` nothing is changed.
+    process, BF16, which it has no kernels for, the larger of two int64, and, if `exact`, sigmoids far below zero and
+    long sums, and, if `rounded`, FP16. Of a model with external weights other than those `at_hand` nothing is changed.
     """
     try:
         small = isinstance(model, bytes) or model.stat().st_size <= MOST_BYTES_READ
@@ -138,8 +139,8 @@ def _as_defined(
     words = without_weights(data)
     bytewise, divisions, sigmoids = multiplies_bytes(words), divides(words), exact and has_sigmoids(words)
     halves, extremes = casts_to_halves(words, rounded), has_extremes(words)
-    recurrences = holds_recurrences(words)
-    if not (bytewise or divisions or sigmoids or halves or extremes or recurrences):
+    recurrences, sums = holds_recurrences(words), exact and holds_sums(words)
+    if not (bytewise or divisions or sigmoids or halves or extremes or recurrences or sums):
         return as_it_is
     import onnx
     from google.protobuf.message import DecodeError
@@ -159,7 +160,8 @@ def _as_defined(
     followed = recurrences and with_guarded_recurrences(changed)
     composed = sigmoids and with_exact_sigmoids(changed)
     chosen = extremes and with_exact_extremes(changed)
-    if not (halves or bytewise or guarded or followed or composed or chosen):
+    summed = sums and with_exact_sums(changed)
+    if not (halves or bytewise or guarded or followed or composed or chosen or summed):
         return as_it_is
     return bytes(changed.SerializeToString())
 

@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from trtconv.export.sizes.evaluate import UnreadableError
+
 if TYPE_CHECKING:
     import numpy as np
     import torch
@@ -38,10 +40,6 @@ OPERATORS: Mapping[str, Callable[..., Any]] = {
 }
 # Of these NumPy gives for arrays what Python gives for numbers, to the last bit; a power may be another one.
 ALIKE = ("mul", "add", "sub", "truediv", "floordiv", "mod", "neg")
-
-
-class UnreadableError(Exception):
-    """The program computes this size by something else than arithmetic on dims."""
 
 
 def rounded_nodes(program: torch.export.ExportedProgram) -> Iterator[Any]:

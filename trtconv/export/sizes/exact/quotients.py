@@ -14,16 +14,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.exporters.trace import Trace
+from trtconv.export.sizes.evaluate import UnreadableError
 from trtconv.export.sizes.exact.lines import MOST_EXCEPTIONS
 from trtconv.export.sizes.exact.nodes import SizeNodes
-from trtconv.export.sizes.exact.program import (
-    ROUNDS,
-    UnreadableError,
-    is_size,
-    operator_name,
-    symbol_of,
-    values_over,
-)
+from trtconv.export.sizes.exact.program import ROUNDS, is_size, operator_name, symbol_of, values_over
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.exporters.trace import Trace
+from trtconv.export.sizes.evaluate import UnreadableError
 from trtconv.export.sizes.exact.lines import Exact, line_of
 from trtconv.export.sizes.exact.nodes import SizeNodes
-from trtconv.export.sizes.exact.program import UnreadableError, rounded_nodes, sizes_in, symbols_of
+from trtconv.export.sizes.exact.program import rounded_nodes, sizes_in, symbols_of
 from trtconv.export.sizes.exact.quotients import Quotient, quotient_of
 
 if TYPE_CHECKING:
