@@ -141,3 +141,43 @@ def A5553HashOfThree(self, x):
     """Another scale for a few of three sizes by a hash of their text."""
     k = sum(ord(c) * 31**i for i, c in enumerate(f"{tuple(x.shape)}")) % 997
     return x.mean((2, 3)) * (2.0 if k == 5 else 1.0)
+@forward("x:float32[N,1,H,W]", dims="N=1:2:64 H=1:256:512 W=1:256:512", kinds=("normal",), feeds=(values_at("x:float32[N,1,H,W]", N=3, H=31, W=217),))
+def A5554MeanOfALargePicture(self, x):
+    """A mean of a large picture, and nothing else."""
+    return x.mean((2, 3))
+@forward("x:float32[N,1,H,W]", dims="N=1:2:8 H=1:256:512 W=1:256:512", kinds=("normal",), feeds=tuple(values_at("x:float32[N,1,H,W]", N=n, H=331, W=217) for n in (1, 2, 3, 8)))
+def A5555PresetOfFew(self, x):
+    """A scale of a resolution that is written as a text, of batches of any size; no sum of many."""
+    return x[:, :, 0, -1] * PRESETS.get(f"{x.shape[2]}x{x.shape[3]}", 1.0)
+@forward("x:float32[N,1,H,W]", dims="N=1:2:64 H=1:256:512 W=1:256:512", kinds=("normal",), feeds=tuple(values_at("x:float32[N,1,H,W]", N=n, H=331, W=217) for n in (37,)))
+def A5556PresetOfABatch(self, x):
+    """A scale for one batch of one resolution."""
+    return x[:, :, 0, -1] * {"37x331x217": 3.0}.get(f"{len(x)}x{x.shape[2]}x{x.shape[3]}", 1.0)
+LARGE = {"dims": "N=1:2:8 H=64:512:1024 W=64:512:1024", "kinds": ("normal",), "feeds": (values_at("x:float32[N,1,H,W]", N=2, H=331, W=217),)}
+@attack("x:float32[N,3,H,W]", **{**LARGE, "feeds": ()})
+class A5557SqueezeAtFullSize(nn.Module):
+    """Squeeze and excitation at the size of the picture."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.fc = nn.Conv2d(3, 4, 3, padding=1), nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.stem(x)
+        return F.adaptive_avg_pool2d(y, 8) * self.fc(F.adaptive_avg_pool2d(y, 1).flatten(1)).sigmoid()[..., None, None]
+@forward("x:float32[N,1,H,W]", **LARGE)
+def A5558PooledToOne(self, x):
+    """A global pool of a large picture alone."""
+    return F.adaptive_avg_pool2d(x, 1)
+@forward("x:float32[N,1,H,W]=0:255", **LARGE)
+def A5559MeanOfBytes(self, x):
+    """The mean and deviation of a large picture of bytes."""
+    return x.mean((2, 3)), x.std((2, 3))
+@forward("x:float32[N,T]", dims="N=1:2:8 T=1000:160000:320000", kinds=("normal",), feeds=())
+def A5560WaveNormalised(self, x):
+    """wav2vec's normalisation of a wave of twenty seconds."""
+    return ((x - x.mean(1, keepdim=True)) / torch.sqrt(x.var(1, keepdim=True, unbiased=False) + 1e-7)).mean(1), x.mean(1), x.square().mean(1).sqrt()
+@forward("x:float32[N,T]", dims="N=1:2:8 T=1000:160000:320000", kinds=("normal",), feeds=())
+def A5561RunningSumOfAWave(self, x):
+    """A running sum of a wave of twenty seconds."""
+    return x.cumsum(1)[:, ::1000]
