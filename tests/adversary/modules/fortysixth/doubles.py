@@ -126,3 +126,76 @@ def A5536MomentsOfWhole(self, i):
     """The deviation of whole numbers by moments in doubles."""
     d = i.double()
     return (d.square().mean(1) - d.mean(1).square()).clamp(min=0).sqrt().float()
+@forward("x:float32[N,T]", dims="N=1:2:8 T=1000:160000:320000", kinds=("normal",), feeds=())
+def A5562WaveStandardised(self, x):
+    """wav2vec's normalisation of a wave of twenty seconds, as it is used."""
+    return (x - x.mean(1, keepdim=True)) / torch.sqrt(x.var(1, keepdim=True, unbiased=False) + 1e-7)
+@forward("x:float32[N,3,H,W]=0:255", dims="N=1:1:4 H=64:512:1024 W=64:512:1024", kinds=("normal",), feeds=())
+def A5563PictureStandardised(self, x):
+    """A picture of bytes less its own mean, by its own deviation."""
+    return (x - x.mean((1, 2, 3), keepdim=True)) / (x.std((1, 2, 3), keepdim=True) + 1e-6)
+@forward("x:float32[N,T,4]", **far("x:float32[N,T,4]"))
+def A5564SumsAsked(self, x):
+    """Sums and means that are asked for in doubles by their argument."""
+    return (x.sum(1, dtype=torch.float64) - x[:, 0] * x.shape[1]).float(), (x.cumsum(1, dtype=torch.float64) - x.cumsum(1)).float() * 0, x.mean(1, dtype=torch.float64).float() - x[:, 0]
+@forward("x:float32[N,T,4]", **far("x:float32[N,T,4]"))
+def A5565CentredBySome(self, x):
+    """Coordinates as doubles less the first, which is the usual way to keep digits; then a distance."""
+    d = x.double()
+    d = d - d[:, :1]
+    return d.float(), d.norm(dim=-1).float()
+@forward("x:float32[N,T,3]=-180:180", **seq("x:float32[N,T,3]=-180:180", own=(lambda: {"x": (np.array([11.5, 48.1, 0]) + 1e-4 * np.random.default_rng(1).standard_normal((1, 12, 3))).astype(np.float32)},)))
+def A5566Haversine(self, x):
+    """Distances on the globe between points that lie close together, in doubles."""
+    r = torch.deg2rad(x.double())
+    lat, lon = r[..., 1], r[..., 0]
+    a = torch.sin((lat[:, 1:] - lat[:, :-1]) / 2) ** 2 + lat[:, 1:].cos() * lat[:, :-1].cos() * torch.sin((lon[:, 1:] - lon[:, :-1]) / 2) ** 2
+    return (2 * 6371000 * torch.asin(a.clamp(0, 1).sqrt())).float()
+@attack("x:float32[N,3,H,W]", dims="N=1:1:4 H=64:512:1024 W=64:512:1024", kinds=("normal",))
+class A5567InstanceNormOfALargePicture(nn.Module):
+    """Style transfer: the first convolution and its instance norm, at the size of the picture."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3, padding=1), nn.InstanceNorm2d(4, affine=True)
+
+    def forward(self, x):
+        return self.norm(self.conv(x)).relu()
+@attack("x:float32[N,8,T]", dims="N=1:1:4 T=1000:16000:64000", kinds=("normal",))
+class A5568GlobalLayerNorm(nn.Module):
+    """Conv-TasNet: a norm over channels and time, by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.gamma, self.beta = nn.Conv1d(8, 8, 1), nn.Parameter(torch.ones(1, 8, 1)), nn.Parameter(torch.zeros(1, 8, 1))
+
+    def forward(self, x):
+        y = self.conv(x)
+        mean = y.mean((1, 2), keepdim=True)
+        power = (torch.pow(y - mean, 2)).mean((1, 2), keepdim=True)
+        return self.gamma * (y - mean) / torch.pow(power + 1e-8, 0.5) + self.beta
+@attack("x:float32[N,8,T]", dims="N=1:1:4 T=1000:16000:64000", kinds=("normal",))
+class A5569GroupNormOfAWave(nn.Module):
+    """wav2vec 2.0's first layer: a convolution and a group norm of as many groups as channels."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv1d(8, 8, 10, stride=5, bias=False), nn.GroupNorm(8, 8)
+
+    def forward(self, x):
+        return F.gelu(self.norm(self.conv(x)))
+@attack("x:float32[N,3,H,W]=0:255", dims="N=1:1:4 H=64:512:1024 W=64:512:1024", kinds=("normal",))
+class A5570InstanceNormOfBytes(nn.Module):
+    """An instance norm of the picture itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.InstanceNorm2d(3)
+
+    def forward(self, x):
+        return self.norm(x)
+@forward("x:float32[N,T]=-1:1", dims="N=1:1:4 T=1000:16000:64000", kinds=("normal",), feeds=())
+def A5571LoudnessOfAWave(self, x):
+    """A wave of four seconds brought to a loudness by its root mean square, and what that is in decibels."""
+    rms = x.square().mean(1, keepdim=True).sqrt()
+    return x / (rms + 1e-7) * 0.1, 20 * torch.log10(rms + 1e-7)
