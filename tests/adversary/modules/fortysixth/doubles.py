@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Variants of doubles within, whose samples show nothing, and of clusters of values."""
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.modules.fortysixth.offsets import far
-from tests.adversary.modules.fortysixth.pictures import FEW, X4, pix, seq, two
-from tests.adversary.values import values_at
+from tests.adversary.modules.fortysixth.pictures import X4, pix, seq
 
 MT, X, IMAGE = "m:bool[N,T]", "x:float32[N,T]", "x:float32[N,2,H,W]"
 

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Variants of what looked nearly wrong: state of odd kinds, questions about the run, floats of sizes, empty pieces."""
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.modules.fortysixth.objects import wide
-from tests.adversary.modules.fortysixth.pictures import FEW, X4, pix, seq, two
-from tests.adversary.values import values_at
+from tests.adversary.modules.fortysixth.pictures import X4, seq, two
 
 YS = "y:float32[N,S,4]"
 

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Variants: state that shows for other values or longer sizes alone, and doubles within."""
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.modules.fortysixth.language import rotate
-from tests.adversary.modules.fortysixth.pictures import FEW, X4, seq, two
-from tests.adversary.values import values_at
+from tests.adversary.modules.fortysixth.pictures import X4, seq
 
 
 @attack(X4, **seq(X4))

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, E731, RUF059 - attacks are written as users write them
 """Networks of language: positions, masks, experts, codes, searches, caches."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.modules.fortysixth.pictures import FEW, LENGTHS, X4, seq, two
+from tests.adversary.modules.fortysixth.pictures import FEW, X4, seq, two
 from tests.adversary.values import values_at
 
 X8, IDS, MT, YS = "x:float32[N,T,8]", "i:int64[N,T]=0:9", "m:bool[N,T]", "y:float32[N,S,4]"
@@ -340,38 +340,3 @@ def A5372LastTokenPooled(self, x, m):
     if left:
         return x[:, -1]
     return x[torch.arange(x.shape[0]), m.sum(1) - 1]
-@forward(X4, "i:int64[N,T]=0:9", **seq(X4, "i:int64[N,T]=0:9"))
-def A5373EotOfClip(self, x, i):
-    """CLIP: the first end-of-text of each text by an argmax of int; without one the first token."""
-    at = (i.to(dtype=torch.int) == 7).int().argmax(dim=-1)
-    pooled = x[torch.arange(x.shape[0]), at]
-    mask = (torch.arange(i.shape[1]) <= at[:, None])[..., None].expand(x.size()).float()
-    return F.normalize(pooled, p=2, dim=-1), torch.sum(x * mask, 1) / torch.clamp(mask.sum(1), min=1e-9)
-@forward(X4, MT, **seq(X4, MT))
-def A5374LongformerChunks(self, x, m):
-    """Padded to twice a window, chunks that overlap through as_strided, the ends masked in place."""
-    n, t, d = x.shape
-    w = 3
-    pad = (2 * w - t % (2 * w)) % (2 * w)
-    x = F.pad(x * m[..., None], (0, 0, 0, pad)).contiguous()
-    y = F.pad(x, (0, 0, w, w))
-    c = y.as_strided((n, x.shape[1] // w, 3 * w, d), (y.stride(0), w * y.stride(1), y.stride(1), y.stride(2)))
-    q = x.view(n, -1, w, d)
-    s = q @ c.transpose(-1, -2)
-    s[:, 0, :, :w] = -torch.inf
-    s[:, -1, :, -w:] = -torch.inf
-    return (s.softmax(-1) @ c).view(n, -1, d)[:, :t]
-@forward(X4, "e:float32[E]", dims="N=1:2:3 T=1:9:33 E=2:4:9", kinds=FEW, feeds=tuple(values_at(X4, "e:float32[E]", N=1 + t % 3, T=t, E=e) for t in LENGTHS if t < 34 for e in range(2, 10)))
-def A5375CapacityOfThreeSizes(self, x, e):
-    """GShard: a capacity of two sizes and the count of experts, rounded up to a multiple of four, tokens by places."""
-    tokens, experts = x.shape[0] * x.shape[1], e.shape[0]
-    cap = math.ceil(tokens / experts * 1.1)
-    cap += -cap % 4
-    logits = x.reshape(tokens, 4).sum(-1, keepdim=True) * e
-    idx = logits.argmax(1)
-    mask = F.one_hot(idx, experts)
-    loc = (mask.cumsum(0) - 1) * mask
-    mask = mask * (loc < cap)
-    buf = x.new_zeros(experts, cap, 4)
-    buf = buf.index_put((idx, (loc.sum(1)).clamp(max=cap - 1)), x.reshape(tokens, 4) * mask.sum(1, keepdim=True), accumulate=True)
-    return buf, mask.sum(0), (mask.float().mean(0) * logits.softmax(1).mean(0)).sum() * experts

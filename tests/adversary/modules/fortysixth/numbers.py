@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Whole numbers that wrap, ties, NaN and infinities, zeros with signs, and memory that several tensors share."""
 
 from __future__ import annotations
@@ -6,11 +6,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
 
-from tests.adversary.attack import attack, forward
-from tests.adversary.modules.fortysixth.pictures import FEW, X4, pix, seq, two
-from tests.adversary.values import values_at
+from tests.adversary.attack import forward
+from tests.adversary.modules.fortysixth.pictures import X4, seq
 
 SPECIAL = np.array([[0.0, -0.0, 1.5, -1.5, 2.5, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38]], np.float32)
 def odd(*rows: list[float]) -> tuple:

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, B905 - attacks are written as users write them
 """State, decorators and subclasses, and decisions by one, two and three sizes."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.modules.fortysixth.pictures import FEW, X4, pix, seq, two
+from tests.adversary.modules.fortysixth.pictures import X4, seq, two
 from tests.adversary.values import values_at
 
 YS = "y:float32[N,S,4]"

@@ -1,15 +1,14 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, E741, RUF059 - attacks are written as users write them
 """Variants: operators with the parameters that few use."""
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.modules.fortysixth.pictures import FEW, IMAGE, X4, pix, seq, two
+from tests.adversary.modules.fortysixth.pictures import FEW, IMAGE, X4, pix, seq
 from tests.adversary.modules.fortysixth.sounds import WAVE, wav
 from tests.adversary.values import values_at
 

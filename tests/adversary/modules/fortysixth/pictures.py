@@ -337,38 +337,3 @@ def A5322OddPyramid(self, x):
             y = F.pad(y, [dw // 2, dw - dw // 2, dh // 2, dh - dh // 2])
         y = y + s
     return y
-@forward("d:float32[N,1,H,W]", "k:float32[N,3,3]", **pix("d:float32[N,1,H,W]", "k:float32[N,3,3]", low=3))
-def A5323NormalsOfDepth(self, d, k):
-    """Depth to points by intrinsics, gradients by shifts, and a normal by a cross product; the border is replicated."""
-    n, _, h, w = d.shape
-    k = k + 5 * torch.eye(3)
-    v, u = torch.meshgrid(torch.arange(h).float(), torch.arange(w).float(), indexing="ij")
-    pix = torch.stack((u, v, torch.ones_like(u)), 0).view(1, 3, -1)
-    p = (torch.linalg.inv(k) @ pix).view(n, 3, h, w) * d
-    gx = p[:, :, 1:-1, 2:] - p[:, :, 1:-1, :-2]
-    gy = p[:, :, 2:, 1:-1] - p[:, :, :-2, 1:-1]
-    return F.pad(F.normalize(torch.cross(gx, gy, dim=1), dim=1, eps=1e-6), (1, 1, 1, 1), mode="replicate")
-@forward(X4, "t:int64[N]=0:999", **seq(X4, "t:int64[N]=0:999"))
-def A5324DdimStep(self, x, t):
-    """A step of DDIM on a schedule of a thousand: the previous time may be below zero, and then the product is one."""
-    acp = torch.cumprod(1 - torch.linspace(0.0001**0.5, 0.02**0.5, 1000) ** 2, 0)
-    prev = t - 1000 // 7
-    a = acp[t][:, None, None]
-    b = torch.where(prev >= 0, acp[prev.clamp(min=0)], torch.ones(()))[:, None, None]
-    eps = x.flip(-1) * 0.5
-    x0 = ((x - (1 - a) ** 0.5 * eps) / a**0.5).clamp(-1, 1)
-    s = x0.abs().flatten(1).quantile(0.95, dim=1)[:, None, None].clamp(min=1, max=3)
-    var = (1 - b) / (1 - a) * (1 - a / b)
-    return b**0.5 * x0.clamp(-s, s) / s + (1 - b - 0.3 * var).clamp(min=0) ** 0.5 * eps
-@forward("t:float32[N]", "x:float32[N,D]", dims="N=1:2:4 D=3:8:21", feeds=tuple(values_at("t:float32[N]", "x:float32[N,D]", N=2, D=d) for d in range(3, 22)), kinds=FEW)
-def A5325TimestepEmbedding(self, t, x):
-    """DDPM's embedding of a moving width: padded by one where the width is odd, halves flipped."""
-    d = x.shape[1]
-    half = d // 2
-    e = torch.exp(-np.log(10000) * torch.arange(0, half, dtype=torch.float32) / (half - 0.5))
-    e = t[:, None].float() * e[None]
-    e = torch.cat([e.sin(), e.cos()], -1)
-    e = torch.cat([e[:, half:], e[:, :half]], -1)
-    if d % 2 == 1:
-        e = F.pad(e, (0, 1, 0, 0))
-    return x + e

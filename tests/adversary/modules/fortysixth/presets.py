@@ -1,9 +1,8 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Variants: sizes that go through texts, tuples, NumPy and the standard library."""
 
 from __future__ import annotations
 
-import decimal
 import itertools
 import math
 import operator
@@ -16,7 +15,7 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.modules.fortysixth.objects import wide
-from tests.adversary.modules.fortysixth.pictures import FEW, X4, pix, seq, two
+from tests.adversary.modules.fortysixth.pictures import FEW, X4, seq
 from tests.adversary.values import values_at
 
 BIG = "x:float32[1,1,H,W]"

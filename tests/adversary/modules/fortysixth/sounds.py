@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, E741, B905 - attacks are written as users write them
 """Networks of speech and sound: decoders, front ends, caches, pitches and paths."""
 
 from __future__ import annotations
@@ -325,37 +325,3 @@ def A5348SoftDtw(self, x, y):
             prev = torch.stack([r[:, i - 1, j - 1], r[:, i - 1, j], r[:, i, j - 1]], -1)
             r[:, i, j] = d[:, i - 1, j - 1] - torch.logsumexp(-prev, -1)
     return r[:, -1, -1], r
-@forward("x:float32[N,T]", **seq("x:float32[N,T]"))
-def A5349BeatsPicked(self, x):
-    """madmom's way: peaks of a moving maximum above a moving mean, and no two within three frames."""
-    m = F.max_pool1d(x[:, None], 7, 1, 3)[:, 0]
-    mean = F.avg_pool1d(F.pad(x[:, None], (3, 3), mode="replicate"), 7, 1)[:, 0]
-    peak = (x == m) & (x >= mean + 0.05)
-    last, out = torch.full((x.shape[0],), -100), []
-    for t in range(x.shape[1]):
-        ok = peak[:, t] & (t - last > 3)
-        last = torch.where(ok, t, last)
-        out.append(ok)
-    return torch.stack(out, 1), last
-@attack("x:float32[N,4,T]", **seq("x:float32[N,4,T]"))
-class A5350EncodecPads(nn.Module):
-    """A padded reflection of waves that are shorter than the padding: zeros first, and cut again."""
-
-    def __init__(self):
-        super().__init__()
-        self.c = torch.nn.utils.parametrizations.weight_norm(nn.Conv1d(4, 4, 7, stride=2, dilation=2))
-
-    def forward(self, x):
-        k, s = (7 - 1) * 2 + 1, 2
-        total = k - s
-        n = (x.shape[-1] - k + total) / s + 1
-        extra = (math.ceil(n) - 1) * s + (k - total) - x.shape[-1]
-        right = total // 2
-        left = total - right
-        length, more = x.shape[-1], 0
-        top = max(left, right + extra)
-        if length <= top:
-            more = top - length + 1
-            x = F.pad(x, (0, more))
-        y = F.pad(x, (left, right + extra), mode="reflect")
-        return self.c(y[..., : y.shape[-1] - more])

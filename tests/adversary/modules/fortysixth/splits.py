@@ -1,18 +1,16 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, E741, RUF059 - attacks are written as users write them
 """Variants: one line each of what was refused as a whole."""
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.modules.fortysixth.offsets import far
-from tests.adversary.modules.fortysixth.pictures import FEW, X4, pix, seq, two
+from tests.adversary.modules.fortysixth.pictures import X4, pix, seq
 from tests.adversary.modules.fortysixth.sounds import WAVE, wav
-from tests.adversary.values import values_at
 
 MT, X5 = "m:bool[N,T]", "x:float32[N,T,5]"
 

@@ -1,19 +1,17 @@
-# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Variants: what goes in and comes out in odd ways, guards for nothing, cuts that may be none."""
 
 from __future__ import annotations
 
 import enum
 import functools
-import typing
 from collections import namedtuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
 
-from tests.adversary.attack import attack, forward
+from tests.adversary.attack import forward
 from tests.adversary.modules.fortysixth.pictures import FEW, X4, seq, two
 from tests.adversary.values import values_at
 
