@@ -112,3 +112,22 @@ def A5617ResizedToHalves(self, x):
     """Antialiased and by areas to halves."""
     h, w = x.shape[-2:]
     return F.interpolate(x, (h // 2, w // 3), mode="bilinear", antialias=True), F.interpolate(x, (h // 2, w * 2), mode="area")
+@forward("x:float32[N,2,H,W]", **pix("x:float32[N,2,H,W]", low=4))
+def A5618AntialiasedToParts(self, x):
+    """Antialiased to a half and a third."""
+    h, w = x.shape[-2:]
+    return F.interpolate(x, (h // 2, w // 3), mode="bilinear", antialias=True)
+@forward("x:float32[N,2,H,W]", **pix("x:float32[N,2,H,W]", low=4))
+def A5619AreaToParts(self, x):
+    """By areas to a half and to twice."""
+    h, w = x.shape[-2:]
+    return F.interpolate(x, (h // 2, w * 2), mode="area")
+@forward("x:float32[N,2,H,W]", **pix("x:float32[N,2,H,W]"))
+def A5620CubicByFactors(self, x):
+    """Cubic by factors, with the factor computed anew."""
+    return F.interpolate(x, scale_factor=(1.5, 2.25), mode="bicubic", recompute_scale_factor=True)
+@forward("x:float32[N,2,H,W]", **pix("x:float32[N,2,H,W]"))
+def A5621AtLeastOne(self, x):
+    """Halves of at least one."""
+    h, w = x.shape[-2:]
+    return F.interpolate(x, (max(h // 2, 1), max(w // 3, 1)), mode="area"), F.interpolate(x, (h + 1, max(w - 1, 1)), mode="nearest-exact")
