@@ -109,6 +109,6 @@ def tells(note: str, infinite: bool, wrong: str = "") -> bool:
     spoken_of = (
         "the module reads values", "decides by values", "size up in a table", "draws random numbers",
         "makes a number of a size", "takes the smallest or largest of sizes", "what is written in place is a view",
-        "a number of the size stands in the file", "cut to whole ones at",
+        "a number of the size stands in the file", "cut to whole ones at", "FP32 has too few digits",
     )  # fmt: skip
     return any(words in note for words in spoken_of)

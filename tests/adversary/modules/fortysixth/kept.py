@@ -13,7 +13,7 @@ from tests.adversary.modules.fortysixth.language import rotate
 from tests.adversary.modules.fortysixth.pictures import X4, seq
 
 
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="the module returns a different ")
 class A5470PeakSeen(nn.Module):
     """Divided by the highest that was ever seen."""
 
@@ -24,7 +24,7 @@ class A5470PeakSeen(nn.Module):
     def forward(self, x):
         self.peak = torch.maximum(self.peak, x.detach().abs().max())
         return x / self.peak
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="forward keeps ")
 class A5471GrownByNtk(nn.Module):
     """LLaMA's dynamic NTK of old: a table made anew wherever a longer one is asked for, with a base of that length."""
 
@@ -49,7 +49,7 @@ class A5471GrownByNtk(nn.Module):
         if t > self.cached:
             self.grow(t)
         return rotate(x, self.cos[:t], self.sin[:t])
-@attack(X4, "i:int64[N,T]=0:9", **seq(X4, "i:int64[N,T]=0:9"))
+@attack(X4, "i:int64[N,T]=0:9", **seq(X4, "i:int64[N,T]=0:9"), refused="the module returns a different ")
 class A5472IdsSeen(nn.Module):
     """Ids that were ever seen are marked in a buffer."""
 
@@ -60,7 +60,7 @@ class A5472IdsSeen(nn.Module):
     def forward(self, x, i):
         self.seen[i.flatten()] = True
         return x * self.seen[i][..., None] + self.seen.sum()
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="forward sets ")
 class A5473ActNorm(nn.Module):
     """Glow's: the first call sets bias and scale by its data."""
 
@@ -76,7 +76,7 @@ class A5473ActNorm(nn.Module):
                 self.scale.data.copy_(1 / (x.std((0, 1), unbiased=False) + 1e-6))
                 self.initialized.fill_(1)
         return (x + self.bias) * self.scale
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="the module returns a different ")
 class A5474ObserversOn(nn.Module):
     """A fake quantiser whose observer is left on."""
 
@@ -90,7 +90,7 @@ class A5474ObserversOn(nn.Module):
         self.hi.copy_(torch.max(self.hi, x.detach().max()))
         scale = ((self.hi - self.lo) / 255).clamp(min=1e-6)
         return (x / scale).round() * scale
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="forward keeps ")
 class A5475FirstBecomesTheCodebook(nn.Module):
     """A codebook that is the first batch's rows."""
 
@@ -112,7 +112,7 @@ def A5476SlidingDeviations(self, x):
     n = (end - start)[:, None]
     mean = (c[:, end] - c[:, start]) / n
     return ((s[:, end] - s[:, start]) / n - mean**2).clamp(min=1e-4).sqrt().float()
-@forward("f:float32[N,T]=50:500", **seq("f:float32[N,T]=50:500", own=(lambda: {"f": np.random.default_rng(3).uniform(300, 400, (1, 3000)).astype(np.float32)},)))
+@forward("f:float32[N,T]=50:500", **seq("f:float32[N,T]=50:500", own=(lambda: {"f": np.random.default_rng(3).uniform(300, 400, (1, 3000)).astype(np.float32)},)), refused="/tmp/tmpumqstpbo/model.trt.onnx does not")
 def A5477PhasesInDoubles(self, f):
     """Phases summed up in doubles, of long waves, cut to one turn."""
     p = torch.cumsum(f.double() / 16000 * 320, 1) % 1
@@ -124,7 +124,7 @@ def A5478InputWrittenAndKept(self, x):
     x.mul_(2).sub_(1)
     x[:, :1].relu_()
     return a, b, x
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="forward sets ")
 class A5479WeightsMadeOnce(nn.Module):
     """A weight folded on the first call, and the original freed."""
 

@@ -32,7 +32,7 @@ def A5482DeviationsFar(self, x):
     """Deviations, covariances, norms of layers, of all that is far from zero."""
     y = x[0]
     return x.std(1), x.var((1, 2)), F.layer_norm(x, (4,), eps=1e-6), F.instance_norm(x.transpose(1, 2)), F.group_norm(x.transpose(1, 2), 2), torch.cov(y.T), torch.corrcoef(y.T), torch.std_mean(x, 2, correction=0)[0]
-@forward(X4, **far(X4))
+@forward(X4, **far(X4), refused="the module cannot be exported")
 def A5483DistancesFar(self, x):
     """Distances between what is far from zero, in all ways."""
     return torch.cdist(x, x.flip(1)), torch.cdist(x, x.flip(1), compute_mode="donot_use_mm_for_euclid_dist"), torch.pdist(x[0]), F.pairwise_distance(x, x.flip(1)), F.cosine_similarity(x, x.flip(1), -1)
@@ -46,17 +46,17 @@ def A5485MeanInDoubles(self, x):
     """A variance by moments in doubles."""
     d = x.double()
     return (d.square().mean(1) - d.mean(1).square()).clamp(min=0).sqrt().float()
-@forward(X4, **far(X4))
+@forward(X4, **far(X4), refused="from tests/adversary/modules/fortysixth/")
 def A5486CentredInDoubles(self, x):
     """What is far from zero, in doubles, times a number, less the same of the first."""
     d = x.double() * (1 / 3)
     return (d - d[:, :1]).float() * 1e3, (x.double() + 1e-9 - x.double()).float() * 1e9
-@forward(X4, **far(X4))
+@forward(X4, **far(X4), refused="from tests/adversary/modules/fortysixth/")
 def A5487TimesInDoubles(self, x):
     """Seconds as doubles of a table that is made in doubles, wrapped to a turn."""
     w = torch.linspace(0, 1, 4, dtype=torch.float64) * 2 * torch.pi * 440
     return torch.sin(x.double() * w).float(), torch.remainder(x.double() * 0.1, 1.0).float()
-@forward("i:int64[N,T]=0:2000000000", **seq("i:int64[N,T]=0:2000000000"))
+@forward("i:int64[N,T]=0:2000000000", **seq("i:int64[N,T]=0:2000000000"), refused="from tests/adversary/modules/fortysixth/")
 def A5488MillisecondsOfInt(self, i):
     """Milliseconds as int64 to seconds as doubles, differences, fractions, and a phase of a day."""
     s = i.double() / 1000

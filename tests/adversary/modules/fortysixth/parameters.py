@@ -19,7 +19,7 @@ XC, MT = "x:float32[N,4,T]", "m:bool[N,T]"
 def A5446SampledOtherwise(self, x, g):
     """Bicubic, reflected and nearest samples, without aligned corners."""
     return F.grid_sample(x, g, "bicubic", "reflection", False), F.grid_sample(x, g, "nearest", "reflection", True), F.grid_sample(x, g * 2, "bilinear", "reflection", False), F.grid_sample(x, g, "bicubic", "zeros", True)
-@forward(IMAGE, **pix(IMAGE))
+@forward(IMAGE, **pix(IMAGE), refused="the exported model differs from the module")
 def A5447ResizedOtherwise(self, x):
     """Cubic with antialias, area, nearest-exact, by factors that are computed anew."""
     h, w = x.shape[-2:]
@@ -70,7 +70,7 @@ class A5451EncoderOfTorch(nn.Module):
         m = m.clone()
         m[:, 0] = False
         return self.e(x, src_key_padding_mask=m)
-@attack(X4, "l:int64[N]=1:40", **seq(X4, "l:int64[N]=1:40"))
+@attack(X4, "l:int64[N]=1:40", **seq(X4, "l:int64[N]=1:40"), refused="the module cannot be exported")
 class A5452PackedOfOtherOrder(nn.Module):
     """A packed LSTM of lengths in any order with projections; the last states of both directions."""
 
@@ -91,7 +91,7 @@ def A5453TransformsOtherwise(self, x):
     s = torch.fft.rfft(x, n=12, norm="ortho")
     f = torch.fft.rfft(x)
     return s.abs(), torch.fft.irfft(f, n=n), torch.fft.fftshift(torch.fft.fft(x), dim=1).abs(), (torch.fft.rfftfreq(n, 0.5) * f.abs()).sum(1), torch.fft.ifftshift(x, dim=1), torch.fft.fftfreq(n)
-@forward(WAVE, **wav(WAVE, low=9))
+@forward(WAVE, **wav(WAVE, low=9), refused="the exported model differs from the module")
 def A5454StftOtherwise(self, x):
     """Not centred, with a window shorter than the frame, two-sided, normalised; and back to a length."""
     w = torch.hamming_window(6)
@@ -103,12 +103,12 @@ def A5455BagsOtherwise(self, x, i):
     """Bags by weights, with a padding, of the greatest; a table whose rows are scaled down as they are looked up."""
     w = torch.arange(36.0).view(9, 4).sin()
     return F.embedding_bag(i, w, mode="sum", per_sample_weights=x[..., 0], padding_idx=2), F.embedding_bag(i, w, mode="max"), F.embedding(i, w.clone(), max_norm=1.0), F.embedding_bag(i, w, mode="mean", padding_idx=2)
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A5456SpecialOnes(self, x):
     """Functions of torch.special at ordinary places."""
     s = torch.special
     return s.ndtri(x.sigmoid()), s.entr(x.sigmoid()), s.i0e(x), s.i1e(x), s.erfcx(x.clamp(-3, 9)), s.log_ndtr(x), s.xlog1py(x, x.abs()), s.expit(x), s.sinc(x), s.multigammaln(x.abs() + 2, 2)
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A5457GammaAndBessel(self, x):
     """Gamma functions and Bessel functions."""
     y = x.abs() + 0.1
@@ -118,7 +118,7 @@ def A5458StatisticsOtherwise(self, x):
     """Covariances, correlations, quantiles of other kinds, trapezoids, differences of a second order."""
     y = x[0]
     return torch.cov(y.T), torch.corrcoef(y.T + torch.eye(4, y.shape[0])), x.quantile(0.3, 1, interpolation="midpoint"), x.quantile(torch.tensor([0.1, 0.9]), 1, interpolation="lower"), torch.trapezoid(x, dx=0.5, dim=1), torch.cumulative_trapezoid(x, dim=1), torch.diff(x, n=2, dim=1, append=x[:, :1]), x.kthvalue(2, 1).values
-@forward(X4, "i:int64[N,T]=0:9", **seq(X4, "i:int64[N,T]=0:9"))
+@forward(X4, "i:int64[N,T]=0:9", **seq(X4, "i:int64[N,T]=0:9"), refused="the module cannot be exported")
 def A5459LossesOtherwise(self, x, i):
     """Label smoothing with weights, ignored classes, focal and Gaussian losses, of what is given."""
     t = torch.where(i < 4, i, -100)
@@ -137,7 +137,7 @@ class A5460LayersOtherwise(nn.Module):
     def forward(self, x):
         f = x.flip(1)
         return self.b(x, f), self.p(x, f + 1), self.c(x, f), self.r(x), self.t(x), self.s(x), self.l(x.transpose(1, 2)), self.h(x) + self.k(f), F.glu(x), F.normalize(x, 1.5, 1, 1e-2)
-@forward("x:float32[N,T,5]", MT, **seq("x:float32[N,T,5]", MT))
+@forward("x:float32[N,T,5]", MT, **seq("x:float32[N,T,5]", MT), refused="what was exported cannot be compared")
 def A5461IndexedOtherwise(self, x, m):
     """Places by several masks and indices, with a step, an ellipsis and a new axis; sources that are masked in order."""
     t = x.shape[1]
@@ -155,18 +155,18 @@ def A5462ScatteredOtherwise(self, x, i):
     z = torch.ones(x.shape[0], 6, 4) * 0.5
     at = i[..., None].expand(-1, -1, 4)
     return z.scatter_reduce(1, at, x, "mean"), z.scatter_reduce(1, at, x, "prod", include_self=False), z.scatter_reduce(1, at, x, "amin", include_self=False), torch.index_reduce(z, 1, i[0], x, "mean", include_self=False), z.scatter(1, at, x), z.index_copy(1, i[0, :1], x[:, :1])
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A5463ShapedOtherwise(self, x):
     """Unflatten with a guess, moved axes, turns by quarters, stacks of columns, tiles, blocks and grids of pairs."""
     t = x.shape[1]
     return x.unflatten(-1, (2, -1)).movedim(-1, 1), torch.rot90(x, 3, (1, 2)), torch.column_stack((x[0], x[0].sum(1))), x.tile(2, 1, 1, 2), torch.cartesian_prod(torch.arange(t), torch.arange(2)), torch.vander(x[0, :, 0].clamp(-2, 2), 4), torch.kron(x[0], torch.eye(2)), torch.atleast_3d(x[0]), x.swapaxes(0, 1).ravel()[: t * 2], torch.block_diag(x[0], x[0].T)
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the exported model differs from the module")
 def A5464MatricesOtherwise(self, x):
     """Determinants, inverses, powers, exponentials and norms of small matrices; distances of p three."""
     g = x.transpose(1, 2) @ x / 10 + 3 * torch.eye(4)
     g2, g3 = g[:, :2, :2], g[:, :3, :3]
     return torch.linalg.det(g3), torch.linalg.inv(g2), torch.linalg.matrix_power(g3 / 5, 3), torch.linalg.matrix_norm(g, 1), torch.linalg.vector_norm(x, 0.5, 1), torch.cdist(x, x.flip(1) + 1, p=3.0), torch.linalg.multi_dot([x[0], g[0], x[0].T]), torch.baddbmm(g, g, g, beta=0.5, alpha=-2), torch.linalg.cross(x[..., :3], x[..., 1:])
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A5465CholeskyOfThree(self, x):
     """A small Cholesky, a triangular solve and a log-determinant."""
     g = x.transpose(1, 2)[:, :3] @ x[..., :3] + torch.eye(3)
@@ -177,7 +177,7 @@ def A5466SetsOtherwise(self, x, i):
     """What is in a set, inverted, next to each other and unique; histograms, searches in sorted rows, by sides."""
     s = i.sort(1).values
     return torch.isin(i, torch.tensor([1, 2, -9]), invert=True), torch.searchsorted(s, i, side="right"), torch.searchsorted(s, i), (s[:, 1:] != s[:, :-1]).sum(1), torch.bincount((i + 9).flatten(), minlength=19), torch.isclose(x, x.round(), rtol=0.1, atol=1e-2), torch.unique_consecutive(s[0], return_inverse=True)[1]
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A5467ComplexOnes(self, x):
     """Complex numbers that are made, turned, multiplied, conjugated and taken apart."""
     z = torch.view_as_complex(x.unflatten(-1, (2, 2)).contiguous())

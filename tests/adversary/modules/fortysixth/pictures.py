@@ -263,7 +263,7 @@ def A5316PositionsOfBarf(self, x, p):
     alpha = (p - 0.1) / (0.5 - 0.1) * l
     weight = (1 - (alpha - torch.arange(l)).clamp_(min=0, max=1).mul_(np.pi).cos_()) / 2
     return torch.cat([x, (enc.view(-1, l) * weight).view(*enc.shape)], -1)
-@forward(X4, "z:float32[N,T]", **seq(X4, "z:float32[N,T]"))
+@forward(X4, "z:float32[N,T]", **seq(X4, "z:float32[N,T]"), refused="the input ")
 def A5317RawToOutputs(self, x, z):
     """NeRF: densities along a ray with a last distance of 1e10, and weights by an exclusive product."""
     dists = torch.cat([z[..., 1:] - z[..., :-1], torch.Tensor([1e10]).expand(z[..., :1].shape)], -1)

@@ -30,11 +30,11 @@ def large(*points: tuple[int, int], **more: object) -> dict:
     return {"dims": "H=1:256:512 W=1:256:512", "kinds": ("normal",), "feeds": tuple(values_at(BIG, H=int(h), W=int(w)) for h, w in (*points, *chance.integers(1, 513, (20, 2)))), **more}
 
 
-@forward(BIG, **large((331, 217), (512, 384), (77, 401)))
+@forward(BIG, **large((331, 217), (512, 384), (77, 401)), refused="the exported model differs from the module")
 def A5537PresetByText(self, x):
     """A scale of a resolution that is written as a text."""
     return x.mean((2, 3)) * PRESETS.get(f"{x.shape[2]}x{x.shape[3]}", 1.0)
-@forward(BIG, **large((333, 218), (501, 384), (79, 403)))
+@forward(BIG, **large((333, 218), (501, 384), (79, 403)), refused="the path through the module depends on the size")
 def A5538BucketOfSizes(self, x):
     """A scale of a bucket of two sizes."""
     h, w = x.shape[-2:]
@@ -44,7 +44,7 @@ def A5539SegmentsOfNumpy(self, x):
     """TSN: frames by NumPy's linspace of a length."""
     at = np.linspace(0, x.shape[1] - 1, 5).round().astype(int)
     return x[:, torch.from_numpy(at)]
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the exported model differs from the module")
 def A5540LengthsOfRanges(self, x):
     """How long ranges are, and what slices come to."""
     t = x.shape[1]
@@ -56,7 +56,7 @@ def A5541WholeIfItIs(self, x):
     """Whether a third of a length is whole, by its float."""
     t = x.shape[1]
     return x * 2 if (t / 3).is_integer() else x - 1
-@forward(X4, YS, **wide((6, 4), (121, 88), (7, 160)))
+@forward(X4, YS, **wide((6, 4), (121, 88), (7, 160)), refused="the exported model differs from the module")
 def A5542MathOfSizes(self, x, y):
     """Binomials, sums of ranges, medians, decimal numbers and NumPy's greatest divisor."""
     t, s = x.shape[1], y.shape[1]
@@ -82,7 +82,7 @@ def A5545DigitsOfALength(self, x):
         t, d = divmod(t, 3)
         k += d
     return x * k
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the path through the module depends on the size")
 def A5546PaddedToPower(self, x):
     """Padded to the next power of two by a shift of bits, scanned by doublings, cut."""
     t = x.shape[1]

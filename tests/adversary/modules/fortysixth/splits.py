@@ -34,7 +34,7 @@ def A5603RelativePlaces(self, x):
     """Negative indices by differences of places, and a list with one from a size."""
     i, t = torch.arange(x.shape[1]), x.shape[1]
     return x[:, i[None] - i[:, None], 0], x[:, [0, -1, t // 2]], x.index_fill(1, i[: t // 2], 7)
-@forward(X4, **far(X4))
+@forward(X4, **far(X4), refused="the module cannot be exported")
 def A5604SmallDeterminants(self, x):
     """Determinants of three by three, far from zero too."""
     g = x.transpose(1, 2)[:, :3] @ x[..., :3] / 10 + 3 * torch.eye(3)
@@ -87,18 +87,18 @@ def A5612SmoothedCrossEntropy(self, x, i):
     t = torch.where(i < 4, i, -100)
     w = torch.tensor([1.0, 2.0, 0.0, 0.5])
     return F.cross_entropy(x.transpose(1, 2), t, w, label_smoothing=0.1, reduction="none"), F.binary_cross_entropy_with_logits(x, x.sigmoid().round(), pos_weight=w + 1), F.kl_div(x.log_softmax(-1), x.flip(1).log_softmax(-1), log_target=True, reduction="batchmean")
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A5613ComplexMoves(self, x):
     """Complex numbers turned, divided, multiplied by their transposed."""
     z = torch.view_as_complex(x.unflatten(-1, (2, 2)).contiguous())
     p = torch.polar(x[..., 0].abs(), x[..., 1])
     w = z * p[..., None] / (z.conj() + 2)
     return w.real, (z.abs() ** 2).sum(-1), (z @ z.mH).imag, torch.exp(1j * x[..., 2]).real, (z**2).imag
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A5614TurnsAndTiles(self, x):
     """Turned by quarters, tiled, blocks, powers of a Vandermonde, a Kronecker product."""
     return x.unflatten(-1, (2, -1)).movedim(-1, 1), torch.rot90(x, 3, (1, 2)), x.tile(2, 1, 1, 2), torch.vander(x[0, :, 0].clamp(-2, 2), 4), torch.kron(x[0], torch.eye(2)), torch.block_diag(x[0], x[0].T)
-@forward("i:int32[N,T]=-9:9", **seq("i:int32[N,T]=-9:9"))
+@forward("i:int32[N,T]=-9:9", **seq("i:int32[N,T]=-9:9"), refused="the exported model differs from the module")
 def A5615IntProduct(self, i):
     """Products of many whole numbers wrap in int64."""
     return i.prod(1), i.long().prod(1) % 7
@@ -107,12 +107,12 @@ def A5616ResizedBySizes(self, x):
     """Cubic and linear to sizes of sizes."""
     h, w = x.shape[-2:]
     return F.interpolate(x, (h * 2 - 1, w + 3), mode="bicubic", align_corners=True), F.interpolate(x, (h + 1, w - 1), mode="nearest-exact")
-@forward("x:float32[N,2,H,W]", **pix("x:float32[N,2,H,W]", low=4))
+@forward("x:float32[N,2,H,W]", **pix("x:float32[N,2,H,W]", low=4), refused="the exported model differs from the module")
 def A5617ResizedToHalves(self, x):
     """Antialiased and by areas to halves."""
     h, w = x.shape[-2:]
     return F.interpolate(x, (h // 2, w // 3), mode="bilinear", antialias=True), F.interpolate(x, (h // 2, w * 2), mode="area")
-@forward("x:float32[N,2,H,W]", **pix("x:float32[N,2,H,W]", low=4))
+@forward("x:float32[N,2,H,W]", **pix("x:float32[N,2,H,W]", low=4), refused="the exported model differs from the module")
 def A5618AntialiasedToParts(self, x):
     """Antialiased to a half and a third."""
     h, w = x.shape[-2:]
