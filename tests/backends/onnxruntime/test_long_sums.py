@@ -66,3 +66,9 @@ def test_sizes_that_are_declared_small_stay_in_fp32():
 
 def test_sums_over_the_channels_stay_in_fp32():
     assert not with_exact_sums(graph("ReduceMean", axes="1"))
+
+
+def test_a_part_of_a_graph_whose_output_has_no_type_is_taken():
+    model = graph("ReduceMean")
+    model.graph.output[0].ClearField("type")
+    assert with_exact_sums(model)

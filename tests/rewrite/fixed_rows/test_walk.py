@@ -68,6 +68,19 @@ BODIES = {
     "one_part": (
         "a = Gather<axis=0>(rows, index) n = Shape<end=1>(a) kept = Split<axis=0>(a, n)", "float[D,4] kept", "",
     ),
+    "products_by_row": (
+        "a = Gather<axis=0>(rows, index) b = Unsqueeze(a, ax1) c = Transpose<perm=[0,2,1]>(b) m = MatMul(c, b) "
+        "kept = MatMul(m, square)",
+        "float[D,4,4] kept", ", float[4,4] square = {1,0,2,0, 0,1,0,3, 1,1,0,0, 0,0,0,2}",
+    ),
+    "bordered": (
+        "a = Gather<axis=0>(rows, index) kept = Pad(a, border)", "float[D,7] kept", ", int64[4] border = {0, 1, 0, 2}",
+    ),
+    "columns_written": (
+        "a = Gather<axis=0>(rows, index) b = Slice(a, ax0, one, ax1) n = Shape(b) "
+        "o = ConstantOfShape<value = int64[1] {2}>(n) kept = ScatterElements<axis=1>(a, o, b)",
+        "float[D,4] kept", ", int64[1] one = {1}",
+    ),
     "selected_again": (
         "a = Gather<axis=0>(y, index) m = Greater(a, zero) q = NonZero(m) r = Squeeze(q, ax0) "
         "kept = Gather<axis=0>(a, r)",
@@ -210,6 +223,12 @@ REFUSED = {
     "count_used": (
         "n = Shape(index) f = Cast<to=1>(n) kept = Add(y, f)", "float[T] kept", "computes with the number of rows",
     ),
+    "rows_summed": (
+        "a = Gather<axis=0>(rows, index) b = Transpose<perm=[1,0]>(a) kept = MatMul(b, a)",
+        "float[4,4] kept",
+        "sums over",
+    ),
+    "rows_bordered": ("a = Gather<axis=0>(y, index) kept = Pad(a, one_more)", "float[E] kept", "pads the rows"),
     "unknown": ("a = Gather<axis=0>(y, index) kept = CumSum(a, z)", "float[D] kept", "takes rows whose number"),
     "last_rows": (
         "a = Gather<axis=0>(y, index) kept = Slice(a, three, end, ax0)", "float[D] kept", "other than the first rows",
@@ -220,7 +239,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_followed_is_named(name: str) -> None:
     body, outputs, why = REFUSED[name]
-    constants = ", int64 z = {0}, int64[1] three = {-3}, int64[1] end = {100}"
+    constants = ", int64 z = {0}, int64[1] three = {-3}, int64[1] end = {100}, int64[2] one_more = {0, 1}"
     with pytest.raises(UnsupportedError, match=why) as error:
         both(masked(body, outputs, constants), 10, FEEDS[0])
     assert "--nms native" in str(error.value.hint)

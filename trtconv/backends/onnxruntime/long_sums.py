@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.bodies import replace_nodes
-from trtconv.core.model.file import signature
 from trtconv.core.model.opset import opset_of
+from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tensors import parse_tensor
 
 if TYPE_CHECKING:
     import onnx
@@ -58,9 +60,10 @@ def _inferred(model: onnx.ModelProto) -> dict[str, tuple[int | None, ...]]:
     """The shapes of FP32 values at the largest declared sizes; None for a size that is not inferred."""
     import onnx
 
-    interface = signature(model)
-    declared = interface.space.pick("max")
-    shapes = {s.name: [d if isinstance(d, int) else declared.get(d, 0) for d in s.dims] for s in interface.inputs}
+    recorded = {p.key: p.value for p in model.metadata_props}
+    declared = parse_space([recorded.get(SPACE_KEY, "")]).pick("max")
+    specs = [parse_tensor(line) for line in recorded.get(INPUTS_KEY, "").splitlines() if line]
+    shapes = {s.name: [d if isinstance(d, int) else declared.get(d, 0) for d in s.dims] for s in specs}
     sized = onnx.ModelProto()
     sized.CopyFrom(model)
     for value in sized.graph.input:

@@ -15,11 +15,12 @@ from unittest import mock
 from trtconv.core.errors import InvalidRequestError
 from trtconv.export.branches.guards import bounds_some, fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.branches.memory_layouts import without_layout_guards
+from trtconv.export.exporters.detectors.pasted_masks import pasted_masks
+from trtconv.export.exporters.detectors.separate_classes import separate_classes
 from trtconv.export.exporters.exact_constants import python_floats, widen_exactly
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.functional import rewritten_by_node
 from trtconv.export.exporters.graph_cleanup import clean_up
-from trtconv.export.exporters.separate_classes import separate_classes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.exporters.unit_sizes import is_for_units, is_in_multiples, sizes_in_units
 from trtconv.export.module.flat_module import PREFIX
@@ -119,7 +120,7 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
 @contextmanager
 def _tracing(trace: Trace) -> Iterator[None]:
     """What holds while torch.export traces."""
-    with separate_classes(), without_layout_guards(), _whole_stacks(), ranges_of_hints(trace):
+    with separate_classes(), pasted_masks(), without_layout_guards(), _whole_stacks(), ranges_of_hints(trace):
         yield
 
 

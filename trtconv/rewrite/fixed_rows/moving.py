@@ -53,6 +53,15 @@ def gather_elements(walk: Walk, node: Node) -> None:
     walk.keep(node, chosen)
 
 
+def scatter_elements(walk: Walk, node: Node) -> None:
+    """Elements written to places along another axis, row by row."""
+    states, rank = [walk.of(n) for n in node.inputs], walk.index.rank(node.inputs[0]) or 1
+    rows = {(s.axis, id(s.count)) for s in states if s is not None}
+    fine = None not in states and len(rows) == 1 and all(a != node.attr("axis", 0) % rank for a, _ in rows)
+    walk.require(node, fine, "writes to places among the rows of a selection")
+    walk.keep(node, states[0])
+
+
 def scatter_nd(walk: Walk, node: Node) -> None:
     """Rows written to places: those that do not count go behind the end, which is cut off again."""
     data, indices, updates = node.inputs
@@ -300,6 +309,7 @@ HANDLERS: dict[str, Callable[[Walk, Node], None]] = {
     "GatherND": gather_nd,
     "Range": arange,
     "Reshape": reshape,
+    "ScatterElements": scatter_elements,
     "ScatterND": scatter_nd,
     "Shape": shape_of,
     "Slice": cut_rows,

@@ -96,12 +96,23 @@ def grid_sample(walk: Walk, node: Node) -> None:
 
 
 def matmul(walk: Walk, node: Node) -> None:
-    """A product by rows of the first factor."""
+    """A product by rows of the first factor, or one for each row."""
     first, second = walk.of(node.inputs[0]), walk.of(node.inputs[1])
-    rank = _rank(walk, node.inputs[0])
-    if first is None or second is not None or first.axis >= rank - 1:
+    ranks = [_rank(walk, n) for n in node.inputs]
+    axes = [None if s is None else s.axis - r for s, r in zip((first, second), ranks, strict=True)]
+    rows = first or second
+    # Counted from the last one, as the axes before the last two broadcast.
+    batched = all(a is None or a < -2 for a in axes)
+    counts = {id(s.count) for s in (first, second) if s is not None}
+    by_row = second is None and axes[0] is not None and axes[0] < -1
+    if rows is None or not (by_row or (batched and len(counts) == 1 and len({*axes} - {None}) == 1)):
         raise cannot(node, "sums over the rows of a selection")
-    walk.keep(node, first.at(first.axis + _rank(walk, node.output) - rank))
+    axis = next(a for a in axes if a is not None)
+    for name, rank in zip(node.inputs, ranks, strict=True):
+        dims = walk.index.dims(name)
+        single = rank < -axis or (dims is not None and dims[axis] == 1)
+        walk.require(node, by_row or name in walk.rows or single, "combines rows with a value of another size")
+    walk.keep(node, rows.at(_rank(walk, node.output) + axis))
 
 
 def along(walk: Walk, node: Node) -> None:
@@ -161,6 +172,16 @@ def fill(walk: Walk, node: Node, number: float) -> gs.Tensor:
     return g.where(valid, name, g.scalar(number, like=name))
 
 
+def pad(walk: Walk, node: Node) -> None:
+    """A border around other axes."""
+    state, rank = walk.rows[node.inputs[0]], _rank(walk, node.inputs[0])
+    pads, axes = walk.index.ints(node.inputs[1]), walk.index.ints(node.input(3)) if node.input(3) else range(rank)
+    fine = pads is not None and axes is not None
+    borders = {a % rank: (pads[i], pads[i + len(axes)]) for i, a in enumerate(axes)} if pads and axes else {}
+    walk.require(node, fine and borders.get(state.axis, (0, 0)) == (0, 0), "pads the rows of a selection")
+    walk.keep(node, state)
+
+
 HANDLERS: dict[str, Callable[[Walk, Node], None]] = {
     **dict.fromkeys(ELEMENTWISE, elementwise),
     **dict.fromkeys(BY_IMAGE, by_image),
@@ -169,5 +190,6 @@ HANDLERS: dict[str, Callable[[Walk, Node], None]] = {
     **dict.fromkeys(ARGUMENTS, argument),
     "GridSample": grid_sample,
     "MatMul": matmul,
+    "Pad": pad,
     "RoiAlign": roi_align,
 }

@@ -29,7 +29,7 @@ OFFSET = 1000.0
 LEAST, LARGEST, MOST_NUMBERS, MOST_ELEMENTS = 10.0, 1e9, 3, 1 << 12
 # The top of a declared range in which values lie close together.
 SHARE = 0.01
-# What is told of an output's magnitude; FP32 by itself rounds to 1e-6 of it.
+# What is largest of an output's magnitude; FP32 by itself rounds to 1e-6 of it.
 TOLD = 1e-5
 
 
@@ -47,7 +47,7 @@ def require_digits(
         return ""
     point = replace(point, label="close together", values="random")
     declared = all(s.value_range is not None for s in offset)
-    told: tuple[float, str] = 0.0, ""
+    largest: tuple[float, str] = 0.0, ""
     try:
         before, after = open_model(original)[0], open_model(narrowed.model)[0]
         for mean in (OFFSET,) if declared else (OFFSET, *_numbers(original)):
@@ -59,15 +59,15 @@ def require_digits(
                 raise _too_few(narrowed, target, values, describe_failure(failure))
             for result in compared:
                 moved = result.max_scaled or 0.0
-                if moved > max(TOLD, told[0]):
-                    told = moved, f"with {values} '{result.output}' is off by up to {moved:.2g} of its magnitude"
+                if moved > max(TOLD, largest[0]):
+                    largest = moved, f"with {values} '{result.output}' is off by up to {moved:.2g} of its magnitude"
     except UnsupportedError:
         raise
     except TrtconvError:
         # The comparison of the whole graph says what does not run.
         return ""
     where = f"FP32 has too few digits for {narrowed.first} where values lie close together far from zero"
-    return f"{where}: {told[1]}" if told[1] else ""
+    return f"{where}: {largest[1]}" if largest[1] else ""
 
 
 def _too_few(narrowed: Narrowed, target: Target, values: str, failure: str) -> UnsupportedError:

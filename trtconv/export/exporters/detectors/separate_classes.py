@@ -6,10 +6,11 @@ cannot know how many a selection will give; both forms choose the same boxes.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from trtconv.export.exporters.detectors.swapped_code import swapped
 
 OWNER = "torchvision.ops.boxes"
 
@@ -17,17 +18,8 @@ OWNER = "torchvision.ops.boxes"
 @contextmanager
 def separate_classes() -> Iterator[None]:
     """Trace `batched_nms` so for the time of the block, where torchvision is imported."""
-    function = getattr(sys.modules.get(OWNER), "batched_nms", None)
-    if function is None:
+    with swapped(OWNER, "batched_nms", batched_nms):
         yield
-        return
-    # Its code, and not the name: modules that imported it hold the function itself.
-    own = function.__code__
-    function.__code__ = batched_nms.__code__
-    try:
-        yield
-    finally:
-        function.__code__ = own
 
 
 def batched_nms(boxes: Any, scores: Any, idxs: Any, iou_threshold: float) -> Any:

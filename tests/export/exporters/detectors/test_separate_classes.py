@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from trtconv.export.exporters.separate_classes import OWNER, separate_classes
+from trtconv.export.exporters.detectors.separate_classes import OWNER, separate_classes
 
 torch = pytest.importorskip("torch")
 # As in torchvision: what is chosen depends on how many boxes there are, and `nms` is found in the module.
