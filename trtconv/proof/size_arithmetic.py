@@ -40,6 +40,7 @@ OF_ONE = {
     "Floor": "floor", "Ceil": "ceil", "Round": "rint", "Neg": "negative", "Sqrt": "sqrt", "Abs": "abs",
     "Reciprocal": "reciprocal", "Log": "log", "Exp": "exp", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Tanh": "tanh",
 }  # fmt: skip
+OF_ALL = {"ReduceProd": "multiply", "ReduceSum": "add"}
 OF_TWO = {"Add": "add", "Sub": "subtract", "Mul": "multiply", "Max": "maximum", "Min": "minimum", "Pow": "power"}
 OF_TWO |= COMPARING
 # Computed otherwise by each library, to the last bit.
@@ -217,8 +218,8 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
             return [~e for e in inputs[0]]
         if op == "Where" and len({len(i) for i in inputs}) == 1:
             return [np.where(c, a, b) for c, a, b in zip(*inputs, strict=True)]
-        if op == "ReduceProd" and not attributes.get("axes"):
-            return [np.asarray(functools.reduce(np.multiply, inputs[0]))]
+        if op in OF_ALL and len(inputs) == 1 and not attributes.get("axes"):
+            return [np.asarray(functools.reduce(getattr(np, OF_ALL[op]), inputs[0]))]
     raise NotSizesError
 
 

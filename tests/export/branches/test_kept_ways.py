@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import onnx
 import pytest
@@ -103,7 +105,6 @@ BY_SIZE = {
 }
 LOOKED_UP = {
     "a set": "if x.shape[1] in {3, 16}:\n            x = x.clamp(max=2.5)\n        return x * 2",
-    "nothing": "if x.shape[0] < 2:\n            x = x.clamp(max=2.5)\n        return x * 2",
 }
 
 
@@ -138,3 +139,23 @@ def test_ways_that_compute_alike_need_no_if(write_module, export):
     result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
     assert not [n for n in onnx.load(result.model).graph.node if n.op_type == "If"]
     assert not [n for n in result.notes if "decides by the size" in n]
+
+
+NONE_AT_ALL = {
+    "a guard": (
+        "if y.shape[1] == 0:\n            return x * 0 - 1\n        return x + (x[:, :, None] - y[:, None]).amax(2)"
+    ),
+    "elements": "return x + y.amax(1, keepdim=True) if y.numel() else x - 1",
+}
+
+
+@pytest.mark.parametrize("name", NONE_AT_ALL)
+def test_what_no_rows_do_is_in_the_file(write_module, export, tmp_path, name):
+    source = f"class Net(nn.Module):\n    def forward(self, x, y):\n        {NONE_AT_ALL[name]}\n"
+    path = write_module(source)
+    export(f"{path}:Net", ["x:float32[N,T]", "y:float32[N,S]"], "N=1:2:3 T=2:5:9 S=0:4:9")
+    run, own = OnnxRuntimeRunner(tmp_path / "out" / "model.onnx"), load_module(ModuleSource(f"{path}:Net"))
+    for rows, length, others in itertools.product((1, 3), (2, 9), (0, 1, 5)):
+        x, y = torch.randn(rows, length), torch.randn(rows, others)
+        (output,) = run({"x": x.numpy(), "y": y.numpy()}).values()
+        torch.testing.assert_close(torch.from_numpy(output), own(x, y))

@@ -122,7 +122,7 @@ class Way:
     def folder(self) -> str:
         """The folder name for its files."""
         flags = (self.symbolic, self.generalises, self.splits, self.scripts, self.as_in_a_run, self.as_exported)
-        return "-".join([self.exporter, *(str(int(f)) for f in flags), *(cut.dim for cut in self.cuts)])
+        return "-".join([self.exporter, *(str(int(f)) for f in flags), *(f"{cut.dim}{cut.last}" for cut in self.cuts)])
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def choose(job: ExportTask) -> ChosenExport:
         attempts.append(result)
         tried = [w.cuts for w in (*(a.way for a in attempts), *waiting)]
         # Few cuts first, and all before other ways.
-        apart = [w for w in cuts_at_one(job, result) if w.cuts not in tried]
+        apart = [w for w in cuts_at_smallest(job, result) if w.cuts not in tried]
         waiting = sorted([*apart, *waiting], key=lambda w: len(w.cuts) or MOST_CUTS + 1)
         if result.equal and result.candidate is not None and result.verdict is not None:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
@@ -214,18 +214,18 @@ def ways(request: ExportRequest) -> tuple[Way, ...]:
     return tuple(w for w in WAYS if not (too_old and w.exporter == "dynamo"))
 
 
-def cuts_at_one(job: ExportTask, result: Attempt) -> list[Way]:
-    """Where a file of dynamo's differs at a size of 1: the way that exports 1 and more than 1 apart.
+def cuts_at_smallest(job: ExportTask, result: Attempt) -> list[Way]:
+    """Where a file of dynamo's differs at a size of 0 or 1: the way that exports that size and larger ones apart.
 
-    torch.export takes a size of 1 for a case that no one means: `if x.shape[0] == 1` is false in its trace, and no
+    torch.export takes these sizes for cases that no one means: `if x.shape[0] == 1` is false in its trace, and no
     guard says so.
     """
     failed_point = result.verdict.at if result.verdict is not None and result.way.exporter == "dynamo" else None
     if failed_point is None:
         return []
     space, before = job.request.space, result.way.cuts
-    names = [n for n, v in failed_point.dims if v == 1 and space[n].min == 1 < space[n].max]
-    cuts = [Cut(n, 1) for n in names if Cut(n, 1) not in before]
+    small = [Cut(n, v) for n, v in failed_point.dims if v <= 1 and space[n].min <= v < space[n].max]
+    cuts = [cut for cut in small if cut not in before]
     # One of them may be enough.
     together = [(*before, cut) for cut in cuts] + ([(*before, *cuts)] if len(cuts) > 1 else [])
     return [Way("dynamo", export_dynamo, symbolic=True, splits=True, cuts=c) for c in together if len(c) <= MOST_CUTS]

@@ -29,7 +29,7 @@ OFFSET = 1000.0
 LEAST, LARGEST, MOST_NUMBERS, MOST_ELEMENTS = 10.0, 1e9, 3, 1 << 12
 # The top of a declared range in which values lie close together.
 SHARE = 0.01
-# What is largest of an output's magnitude; FP32 by itself rounds to 1e-6 of it.
+# What is told of an output's magnitude; FP32 by itself rounds to 1e-6 of it.
 TOLD = 1e-5
 
 

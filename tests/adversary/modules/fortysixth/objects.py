@@ -1,4 +1,4 @@
-# ruff: noqa: E501, B905 - attacks are written as users write them
+# ruff: noqa: E501, B905, B006, B019, B023, RUF046 - attacks are written as users write them
 """State, decorators and subclasses, and decisions by one, two and three sizes."""
 
 from __future__ import annotations

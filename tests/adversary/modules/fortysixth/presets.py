@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, SIM401 - attacks are written as users write them
 """Variants: sizes that go through texts, tuples, NumPy and the standard library."""
 
 from __future__ import annotations

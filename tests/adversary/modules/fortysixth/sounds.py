@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741, B905 - attacks are written as users write them
+# ruff: noqa: E501, E741, B905, F841, RUF046 - attacks are written as users write them
 """Networks of speech and sound: decoders, front ends, caches, pitches and paths."""
 
 from __future__ import annotations
