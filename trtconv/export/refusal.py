@@ -57,6 +57,10 @@ EMPTY = (
     "a tensor without elements comes out of that line there, which exporters and ONNX Runtime compute otherwise than "
     "torch: give ranges with --dynamic in which it has some, or pad what it is cut from"
 )
+OF_NOTHING = (
+    "a size is 0 there, and of no elements ONNX gives something else than torch (whose mean is NaN and whose `any` is "
+    "False): give ranges with --dynamic from 1 on, or return early for that size (if y.shape[1] == 0)"
+)
 TEXT_OF_SIZE = (
     "a traced size has another text than its number: compare sizes as numbers, hold what depends on one in a tensor "
     "and index it, or give ranges with --dynamic in which it is the same"
@@ -196,7 +200,9 @@ def _difference_error(
         line, hint = _cutting_line(cutting[0]), CUT_FLOATS
     elif not line and (empty := _empty_line(job, wrong)):
         line, hint = empty, EMPTY
-    elif not line and (fixed := fixed_size_line(job, wrong, paths) or _number_line(attempts, job, wrong)):
+    elif line or hint == OF_NOTHING:
+        pass
+    elif fixed := fixed_size_line(job, wrong, paths) or _number_line(attempts, job, wrong):
         line, hint = fixed, FIXED_SIZE
     message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
     return AccuracyError(message, hint=hint, details=details, where=line)
@@ -205,6 +211,8 @@ def _difference_error(
 def _difference_hint(wrong: ProofVerdict) -> str:
     """What to do where no line is to blame: the values of the failing point may be none that the user feeds."""
     at = wrong.at
+    if at is not None and 0 in at.sizes.values():
+        return OF_NOTHING
     if wrong.failure is not None and wrong.failure.expected_at is not None and math.isnan(wrong.failure.expected_at):
         return GIVES_NAN
     if at is None or at.values == "random" or at.masks:
