@@ -75,22 +75,20 @@ FIXED_DETECTORS = {"ssdlite320_mobilenet_v3_large": 320, "ssd300_vgg16": 300}
 # this are about ten candidates; of hundreds of random ones the order is decided by rounding. The logits of a VGG are so
 # large that its best scores are 1 but for the last bits.
 SPREADS = {
-    "retinanet_resnet50_fpn": (15.0, 0.069),
-    "fcos_resnet50_fpn": (10.0, 0.769),
+    "retinanet_resnet50_fpn": (15.0, 0.102),
+    "fcos_resnet50_fpn": (10.0, 0.866),
     "ssd300_vgg16": (0.3, 0.85),
 }
 # The same of detectors in two stages, whose second one has the classes.
 BOX_SPREADS = {
     "fasterrcnn_mobilenet_v3_large_320_fpn": (30.0, 0.6),
-    "maskrcnn_resnet50_fpn": (3.0, 0.48),
-    "keypointrcnn_resnet50_fpn": (1.0, 0.947),
+    "maskrcnn_resnet50_fpn": (3.0, 0.23),
+    "keypointrcnn_resnet50_fpn": (1.0, 0.555),
 }
-# They resize every image, in proportion, to sides of at least this and at most that; by default to 800 and 1333.
-SMALLER = {"min_size": 320, "max_size": 640}
-SMALL_DETECTORS = ("fasterrcnn_mobilenet_v3_large_320_fpn",)
 DETECTORS = (
     "retinanet_resnet50_fpn",
     "fcos_resnet50_fpn",
+    "fasterrcnn_mobilenet_v3_large_320_fpn",
     "maskrcnn_resnet50_fpn",
     "keypointrcnn_resnet50_fpn",
 )
@@ -113,6 +111,5 @@ NETWORKS = (
         "N=1:1:2 H=128:128:160%8 W=128:136:160%8",
     ),
     *(Network(n, _detector(n), (f"x:float32[3,{s},{s}]=0:1",), "") for n, s in FIXED_DETECTORS.items()),
-    *(Network(n, _detector(n, **SMALLER), PHOTO, "H=200:240:320 W=200:256:320") for n in DETECTORS),
-    *(Network(n, _detector(n), PHOTO, "H=200:240:320 W=200:256:320") for n in SMALL_DETECTORS),
+    *(Network(n, _detector(n), PHOTO, "H=200:240:320 W=200:256:320") for n in DETECTORS),
 )
