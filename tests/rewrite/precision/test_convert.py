@@ -265,5 +265,6 @@ def test_linear_in_the_number_of_nodes():
         return time.process_time() - start
 
     seconds(10)
-    small, large = seconds(300), seconds(3000)
+    # The least of three: the collector walks through what other tests of the process left.
+    small, large = (min(seconds(count) for _ in range(3)) for count in (300, 3000))
     assert large < 30 * max(small, 0.02)
