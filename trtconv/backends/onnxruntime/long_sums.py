@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.bodies import replace_nodes
+from trtconv.core.model.inference import infer, without_weights
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
 from trtconv.core.shape_space.space import parse_space
@@ -58,27 +59,16 @@ def with_exact_sums(model: onnx.ModelProto) -> bool:
 
 def _inferred(model: onnx.ModelProto) -> dict[str, tuple[int | None, ...]]:
     """The shapes of FP32 values at the largest declared sizes; None for a size that is not inferred."""
-    import onnx
-
     recorded = {p.key: p.value for p in model.metadata_props}
     declared = parse_space([recorded.get(SPACE_KEY, "")]).pick("max")
     specs = [parse_tensor(line) for line in recorded.get(INPUTS_KEY, "").splitlines() if line]
     shapes = {s.name: [d if isinstance(d, int) else declared.get(d, 0) for d in s.dims] for s in specs}
-    sized = onnx.ModelProto()
-    sized.CopyFrom(model)
-    for value in sized.graph.input:
-        if value.name in shapes:
-            dims = value.type.tensor_type.shape.dim
-            for dim, size in zip(dims, shapes[value.name], strict=False):
-                if size:
-                    dim.dim_value = size
-    del sized.graph.value_info[:]
-    for value in sized.graph.output:
-        value.type.tensor_type.ClearField("shape")
-    try:
-        graph = onnx.shape_inference.infer_shapes(sized, data_prop=True).graph
-    except (onnx.shape_inference.InferenceError, ValueError):
-        graph = model.graph
+    light = without_weights(model)
+    for value in light.graph.input:
+        for dim, size in zip(value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False):
+            if size:
+                dim.dim_value = size
+    graph = infer(light).graph
     values = (*graph.input, *graph.value_info, *graph.output)
     return {
         v.name: tuple(d.dim_value if d.HasField("dim_value") else None for d in v.type.tensor_type.shape.dim)

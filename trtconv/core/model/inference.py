@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # Of a vector that inference may take for a shape.
 MOST_DIMS = 1 << 20
+SMALL_BYTES = 4096
 # What onnx propagates element by element, with over 100 bytes for each: Range(1e9) + x took over 100 GB.
 _ELEMENTWISE = frozenset({"Add", "Sub", "Mul"})
 # Each dim of a result is one of an input, or smaller: graphs of these alone need no look at inferred sizes first.
@@ -50,6 +51,47 @@ _KEEPS_SIZES = _ELEMENTWISE | frozenset(
         "Unsqueeze",
     ]
 )
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy in which initializers over 4 KiB, and those on disk, are inputs of the same name, dtype and dims."""
+    import onnx
+
+    light = onnx.ModelProto(ir_version=max(model.ir_version, 4))
+    light.opset_import.extend(model.opset_import)
+    light.functions.extend(model.functions)
+    graph, source = light.graph, model.graph
+    graph.name = source.name or "graph"
+    graph.node.extend(source.node)
+    graph.input.extend(source.input)
+    for output in source.output:
+        light_output = graph.output.add()
+        light_output.CopyFrom(output)
+        # Dims that the exporter wrote would win over those that inference finds, also where they are stale.
+        if light_output.type.HasField("tensor_type"):
+            light_output.type.tensor_type.ClearField("shape")
+    input_names = {v.name for v in source.input}
+    for tensor in source.initializer:
+        # One that is an input as well is a default: inference must not read its value.
+        if tensor.name in input_names:
+            continue
+        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= SMALL_BYTES:
+            graph.initializer.add().CopyFrom(tensor)
+        else:
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    return light
+
+
+def infer(light: onnx.ModelProto) -> onnx.ModelProto:
+    """Inference with data propagation; without it when that fails; the model as it is when that fails too."""
+    from onnx import shape_inference
+
+    for step in (infer_propagated, shape_inference.infer_shapes):
+        try:
+            return step(light)
+        except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
+            continue
+    return light
 
 
 def infer_propagated(model: onnx.ModelProto, *, strict: bool = False) -> onnx.ModelProto:

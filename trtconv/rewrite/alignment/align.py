@@ -6,6 +6,7 @@ import onnx
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import set_metadata, signature
+from trtconv.core.model.inference import without_weights
 from trtconv.core.model.provenance import PADDING_KEY, SPACE_KEY
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
@@ -16,7 +17,6 @@ from trtconv.proof.sizes import shape_points
 from trtconv.proof.undefined_sizes import required_multiples
 from trtconv.rewrite.alignment.pad_to_multiple import pad_model
 from trtconv.rewrite.alignment.undefined_sizes import problem_at, undefined_dims, warn_of_undefined_sizes
-from trtconv.rewrite.graph.facts import without_weights
 
 
 def settle_sizes(

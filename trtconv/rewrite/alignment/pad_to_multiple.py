@@ -12,6 +12,7 @@ import onnx
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.model.file import external_files
+from trtconv.core.model.inference import without_weights
 from trtconv.core.shape_space.alignment import covering_space
 from trtconv.core.shape_space.crops import Observe, cropped_axes
 from trtconv.core.shape_space.padded_graph import insert_padding
@@ -21,7 +22,6 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.proof.comparison import compare_outputs, describe_failure, first_failure
 from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
 from trtconv.rewrite.graph.concrete import ConcreteShapes
-from trtconv.rewrite.graph.facts import without_weights
 
 MAX_POINTS = 5
 

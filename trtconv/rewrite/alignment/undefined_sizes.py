@@ -13,14 +13,13 @@ import onnx
 from onnx import shape_inference
 
 from trtconv.core.model.file import signature
-from trtconv.core.model.inference import infer_propagated
+from trtconv.core.model.inference import infer_propagated, without_weights
 from trtconv.core.progress import Progress
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.sizes import shape_points
 from trtconv.proof.undefined_sizes import UndefinedDim, find_undefined
 from trtconv.rewrite.graph.concrete import with_sizes
-from trtconv.rewrite.graph.facts import without_weights
 
 # Above this, inference at many sizes takes longer than the rewrite itself.
 MANY_NODES = 5000

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.ledger.records import LedgerEntry, Skipped
+from trtconv.core.model.inference import without_weights
 from trtconv.core.precision import HALVES, TYPED
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.shape_space.space import ShapeSpace
@@ -20,7 +21,6 @@ from trtconv.plugins.libraries.finding import why_not_loadable
 from trtconv.plugins.measured import PluginTiming, PluginVerdict, judge, load_measurements
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.concrete import ConcreteShapes
-from trtconv.rewrite.graph.facts import without_weights
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.replacement import build_replacement
 

@@ -12,7 +12,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.model.bodies import bodies_of
-from trtconv.rewrite.graph.facts import SMALL_BYTES
+from trtconv.core.model.inference import SMALL_BYTES
 from trtconv.rewrite.graph.index import Array, type_of
 
 

@@ -15,10 +15,11 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.inference import infer
 from trtconv.core.model.opset import opset_of
 from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.graph.bodies import body_model, types_after
-from trtconv.rewrite.graph.facts import Inferred, infer, types_in
+from trtconv.rewrite.graph.facts import Inferred, types_in
 from trtconv.rewrite.graph.fragment import SHAPE_ARITHMETIC
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, Array, ValueType, type_of
 from trtconv.rewrite.graph.result_size import require_affordable
@@ -51,7 +52,7 @@ class NamedShapes:
 
 
 class ConcreteShapes:
-    """Shapes at one point. `light` is a model without weights (facts.without_weights)."""
+    """Shapes at one point. `light` is a model without weights (core.model.inference.without_weights)."""
 
     def __init__(self, light: onnx.ModelProto, specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> None:
         self._opsets = list(light.opset_import)

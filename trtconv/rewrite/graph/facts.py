@@ -7,55 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import onnx
-from onnx import shape_inference
 
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.file import signature
-from trtconv.core.model.inference import infer_propagated
+from trtconv.core.model.inference import infer, without_weights
 from trtconv.core.model.opset import opset_of
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.captured import with_constants_inside
 from trtconv.rewrite.graph.contrib_types import stand_in
 from trtconv.rewrite.graph.index import Graph, ValueType, type_of
-
-SMALL_BYTES = 4096
-
-
-def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which initializers over 4 KiB, and those on disk, are inputs of the same name, dtype and dims."""
-    light = onnx.ModelProto(ir_version=max(model.ir_version, 4))
-    light.opset_import.extend(model.opset_import)
-    light.functions.extend(model.functions)
-    graph, source = light.graph, model.graph
-    graph.name = source.name or "graph"
-    graph.node.extend(source.node)
-    graph.input.extend(source.input)
-    for output in source.output:
-        light_output = graph.output.add()
-        light_output.CopyFrom(output)
-        # Dims that the exporter wrote would win over those that inference finds, also where they are stale.
-        if light_output.type.HasField("tensor_type"):
-            light_output.type.tensor_type.ClearField("shape")
-    input_names = {v.name for v in source.input}
-    for tensor in source.initializer:
-        # One that is an input as well is a default: inference must not read its value.
-        if tensor.name in input_names:
-            continue
-        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= SMALL_BYTES:
-            graph.initializer.add().CopyFrom(tensor)
-        else:
-            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
-    return light
-
-
-def infer(light: onnx.ModelProto) -> onnx.ModelProto:
-    """Inference with data propagation; without it when that fails; the model as it is when that fails too."""
-    for step in (infer_propagated, shape_inference.infer_shapes):
-        try:
-            return step(light)
-        except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
-            continue
-    return light
 
 
 def types_in(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:

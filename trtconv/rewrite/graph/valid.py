@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from trtconv.core.errors import TrtconvError
-from trtconv.rewrite.graph.facts import without_weights
+from trtconv.core.model.inference import without_weights
 
 
 def require_valid(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
