@@ -1,3 +1,4 @@
+import gc
 import os
 import subprocess
 import sys
@@ -5,7 +6,7 @@ import sys
 import pytest
 
 from trtconv.core import processors
-from trtconv.core.processors import granted_processors, thread_variables
+from trtconv.core.processors import granted_processors, seldom_collected, thread_variables
 
 
 @pytest.fixture
@@ -68,3 +69,25 @@ def test_the_program_tells_openmp_how_to_wait_before_torch_is_there(tmp_path, ow
     )
     assert finished.returncode == 0, finished.stderr
     assert f"waits {own or 'PASSIVE'}" in finished.stderr + finished.stdout
+
+
+def test_garbage_is_looked_for_less_often_in_the_block_and_as_before_after_it():
+    before = gc.get_threshold()
+    with seldom_collected():
+        assert gc.get_threshold() == (20_000, *before[1:])
+        with seldom_collected():
+            assert gc.get_threshold() == (20_000, *before[1:])
+        assert gc.get_threshold() == (20_000, *before[1:])
+    assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("youngest", [0, 100_000])
+def test_a_process_that_asks_for_fewer_looks_keeps_its_own(youngest):
+    before = gc.get_threshold()
+    gc.set_threshold(youngest, 5, 7)
+    try:
+        with seldom_collected():
+            assert gc.get_threshold() == (youngest, 5, 7)
+        assert gc.get_threshold() == (youngest, 5, 7)
+    finally:
+        gc.set_threshold(*before)

@@ -15,6 +15,7 @@ from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.files.set_lock import locked_set
+from trtconv.core.processors import seldom_collected
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.padding import MODES
@@ -59,13 +60,14 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
     require_distinct(outputs, request.source.files)
     progress.stage("export")
     clock = Clock()
-    with clock.step("import"):
+    with seldom_collected(), clock.step("import"):
         from trtconv.export.module.source import require_torch
 
         require_torch()
         from trtconv.export.module.quiet import collected_noise
     with (
         locked_set(request.output),
+        seldom_collected(),
         collected_noise() as noise,
         FilesRead() as opened,
         _workplace(request.output) as folder,

@@ -18,6 +18,7 @@ from trtconv.core.errors import (
 )
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.precision import FP32
+from trtconv.core.processors import seldom_collected
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
@@ -98,7 +99,7 @@ def convert(
     when the target lacks a node, OutputBusyError when another process writes there, and what the rooms raise.
     """
     require_possible(request)
-    with locked_set(request.build.output):
+    with locked_set(request.build.output), seldom_collected():
         return _convert(request, progress or SilentProgress(), cache)
 
 
