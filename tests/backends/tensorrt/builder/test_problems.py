@@ -6,7 +6,7 @@ import pytest
 
 from tests.backends.onnx_models import refused_net
 from trtconv.backends.protocol import Capabilities, NodeProblem
-from trtconv.backends.tensorrt.builder.problems import build_failure, named_nodes, unsupported_error
+from trtconv.backends.tensorrt.builder.problems import build_failure, named_nodes, unparsed, unsupported_error
 from trtconv.backends.tensorrt.messages import Messages
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_model
@@ -75,6 +75,17 @@ def test_a_node_whose_size_the_data_decide_is_told_with_the_way_out(model):
     for op, words in (("NonZero", "trtconv help data-dependent-sizes"), ("Conv", "trtconv rules")):
         error = unsupported_error([NodeProblem("plugin creator not found", "n0", op)], model, Path("m.onnx"), EIGHT)
         assert words in (error.hint or "")
+
+
+def test_roi_align_left_for_a_library_that_no_wheel_has_is_told_with_the_way_out(model):
+    line = "ModelImporter.cpp: Unable to open library: libnvinfer_vc_plugin.so.8 due to: cannot open shared object file"
+    for error in (
+        unparsed((line,), Path("m.onnx"), EIGHT),
+        unsupported_error([NodeProblem(line, "n0", "RoiAlign")], model, Path("m.onnx"), EIGHT),
+    ):
+        assert "no wheel" in (error.hint or "")
+        assert line in error.details[0]
+    assert unparsed((), Path("m.onnx"), EIGHT).details == ("the parser gave no reason",)
 
 
 def test_names_are_whole_words(model):

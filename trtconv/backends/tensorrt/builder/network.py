@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.protocol import Capabilities, NodeProblem
-from trtconv.backends.tensorrt.builder.problems import unsupported_error
+from trtconv.backends.tensorrt.builder.problems import unparsed, unsupported_error
 from trtconv.backends.tensorrt.engine_io import NUMPY_NAMES
 from trtconv.backends.tensorrt.messages import Messages
 from trtconv.core.errors import TrtconvError
@@ -57,8 +57,7 @@ def parse(
     problems = parser_problems(parser, model)
     if not accepted:
         if not problems:
-            details = messages.errors or ("the parser gave no reason",)
-            raise TrtconvError(f"{capabilities} cannot parse {path}", details=details)
+            raise unparsed(messages.errors, path, capabilities)
         raise unsupported_error(problems, model, path, capabilities)
     if network.num_outputs == 0:
         raise TrtconvError(f"{path} has no output that {capabilities} keeps", hint="are all outputs constants?")

@@ -28,6 +28,11 @@ _SIZED_BY_DATA = ("NonZero", "NonMaxSuppression", "Compress", "Unique")
 BY_DATA_HINT = "the values decide the size of its result: --nms topk fixes it (`trtconv help data-dependent-sizes`)"
 # Operators that quantising a network with ONNX Runtime leaves, and that no rule could put into floats.
 _QUANTISED = ("Integer", "QLinear", "DynamicQuantize", "QAttention", "QGemm", "QEmbed", "MatMulNBits")
+_NOT_IN_WHEELS = "nvinfer_vc_plugin"
+WHEEL_HINT = (
+    "the library is in TensorRT's tar and Debian packages and in no wheel: install it from there, or give RoiAlign a "
+    "fixed sampling_ratio and the mode avg, which the rule roi-align then writes without it"
+)
 _MEMORY = ("out of memory", "outofmemory", "insufficient memory", "cudaerrormemoryallocation", "not enough memory")
 # What a builder says (in lower case) that something else than the graph's operators is at fault for.
 _KNOWN = {
@@ -68,6 +73,8 @@ def unsupported_error(
     elif any(word in p.op_type for p in listed for word in _QUANTISED):
         hint = "convert the file from before it was quantised, or quantise that one anew to QuantizeLinear and "
         hint += "DequantizeLinear pairs (quant_format=QDQ, int8, symmetric)"
+    elif any(_NOT_IN_WHEELS in p.message for p in listed):
+        hint = WHEEL_HINT
     elif any(n.domain == "com.microsoft" for n in model.graph.node):
         hint = "ONNX Runtime's own operators: convert the file from before its optimizer ran"
     return UnsupportedError(
@@ -76,6 +83,13 @@ def unsupported_error(
         where=next((o.source for o in origins if o.source), None),
         hint=hint or "see `trtconv rules` for what a rewrite can change, or change the module at the lines named",
     )
+
+
+def unparsed(lines: tuple[str, ...], path: Path, capabilities: Capabilities) -> TrtconvError:
+    """The error for a parser that fails and names no node: what it wrote meanwhile."""
+    details = lines or ("the parser gave no reason",)
+    hint = WHEEL_HINT if any(_NOT_IN_WHEELS in line for line in lines) else None
+    return TrtconvError(f"{capabilities} cannot parse {path}", details=details, hint=hint)
 
 
 def origin_in(model: onnx.ModelProto, problem: NodeProblem) -> Origin:

@@ -1,21 +1,19 @@
-"""RoiAlign as one GridSample and an average, where TensorRT-RTX finds no plugin for it."""
+"""RoiAlign as one GridSample and an average.
+
+TensorRT's importer makes a plugin of it. TensorRT-RTX has none, and classic TensorRT's lies in libnvinfer_vc_plugin,
+which the tar and the Debian packages bring and no wheel does: 8.6.0 of pip ends with `Unable to open library`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
 
 INT64 = 7
-
-
-def needed(target: Target) -> bool:
-    """Classic TensorRT has a plugin of its own for it."""
-    return target.is_rtx
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -89,10 +87,9 @@ def _normalised(g: Replacement, at: Value, size: Value) -> Value:
 
 RULE = Rule(
     name="roi-align",
-    why="TensorRT-RTX has no plugins, and RoiAlign is one; a GridSample over all boxes and an average are the same.",
+    why="RoiAlign is a plugin that no wheel of TensorRT has; a GridSample over all boxes and an average are the same.",
     ops=("RoiAlign",),
     find=find,
-    needed=needed,
     before="RoiAlign(x, boxes, batch_indices, sampling_ratio=2)",
     after="AveragePool(Where(inside, GridSample(images in a column, points of all boxes), 0))",
 )
