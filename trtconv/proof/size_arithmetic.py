@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
     import onnx
 
     Array = np.ndarray[Any, np.dtype[Any]]
-    # The elements of a vector, or the one of a scalar: each an array over the joint sizes.
-    Elements = list[Array]
 
 FLOATS, INTEGERS, BOOL = (1, 10, 11, 16), (*range(2, 8), 12, 13), 9
 MOST_ELEMENTS = 64
 MOST_EVALUATED = 1 << 25
-PASSED_ON = ("Identity", "Squeeze", "Unsqueeze", "Reshape")
+# These take elements as they are, in another shape or order, or some of them.
+STRUCTURAL = ("Identity", "Squeeze", "Unsqueeze", "Reshape", "Concat", "Gather", "Slice")
 COMPARING = {
     "Equal": "equal",
     "Less": "less",
@@ -65,6 +65,41 @@ def truths(graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space
         if len(answers) == 2:
             break
     return answers
+
+
+class Elements:
+    """The elements of a value in their order, each an array over the joint sizes, and the value's shape."""
+
+    def __init__(self, items: list[Array], several: bool = True) -> None:
+        self.items = items
+        self.shape: tuple[int, ...] = (len(items),) if several else ()
+
+    @classmethod
+    def shaped(cls, items: list[Array], shape: tuple[int, ...]) -> Elements:
+        """Elements of a value of a shape."""
+        elements = cls(items)
+        elements.shape = shape
+        return elements
+
+    def mapped(self, function: Any) -> Elements:
+        """The function of each."""
+        import numpy as np
+
+        return Elements.shaped([np.asarray(function(e)) for e in self.items], self.shape)
+
+    def positions(self) -> Array:
+        """The numbers of the elements, in the value's shape."""
+        import numpy as np
+
+        return np.arange(len(self.items)).reshape(self.shape)
+
+    def constant(self) -> Array:
+        """Whole numbers that are the same at all sizes, in the value's shape. Raises NotSizesError for others."""
+        import numpy as np
+
+        if any(e.ndim or e.dtype.kind not in "iu" for e in self.items):
+            raise NotSizesError
+        return np.array([int(e) for e in self.items], np.int64).reshape(self.shape)
 
 
 class SizeArithmetic:
@@ -119,15 +154,15 @@ class SizeArithmetic:
         if spec is None:
             return None
         try:
-            places = self._value(node.input[1], {}, float, {})
+            places = self._value(node.input[1], {}, float, {}).items
         except (NotSizesError, AttributeError):
             return None
         start = next((a.i for a in shape.attribute if a.name == "start"), 0) if shape is not None else 0
         return {d for p in places if isinstance(d := spec.dims[start:][int(p)], str)}
 
-    def value(self, name: str, grids: Mapping[str, Array], kind: type[np.floating[Any]]) -> Elements:
-        """The elements of a value, floats as `kind`. Raises NotSizesError."""
-        return self._value(name, grids, kind, {})
+    def value(self, name: str, grids: Mapping[str, Array], kind: type[np.floating[Any]]) -> list[Array]:
+        """The elements of a value in their order, floats as `kind`, each over the joint sizes. Raises NotSizesError."""
+        return self._value(name, grids, kind, {}).items
 
     def _value(self, name: str, grids: Mapping[str, Array], kind: Any, cache: dict[str, Elements]) -> Elements:
         if name not in cache:
@@ -143,19 +178,21 @@ class SizeArithmetic:
             tensor = next((a.t for a in node.attribute if a.name == "value"), None)
             numbers = next((a for a in node.attribute if a.name in ("value_int", "value_ints")), None)
             if numbers is not None:
-                return [np.asarray(i, np.int64) for i in (numbers.ints if numbers.ints else [numbers.i])]
+                several = numbers.name == "value_ints"
+                return Elements([np.asarray(i, np.int64) for i in (numbers.ints if several else [numbers.i])], several)
         if tensor is not None:
             return _constant(tensor, kind)
         if node is None:
             raise NotSizesError
         if node.op_type == "Shape":
-            return self._shape(node, grids)
+            return Elements(self._shape(node, grids))
         if node.op_type == "Size":
-            return [np.asarray(functools.reduce(np.multiply, self._shape(node, grids), np.asarray(1, np.int64)))]
+            product = functools.reduce(np.multiply, self._shape(node, grids), np.asarray(1, np.int64))
+            return Elements([np.asarray(product)], False)
         inputs = [self._value(i, grids, kind, cache) for i in node.input if i]
         return _apply(node, inputs, kind)
 
-    def _shape(self, node: onnx.NodeProto, grids: Mapping[str, Array]) -> Elements:
+    def _shape(self, node: onnx.NodeProto, grids: Mapping[str, Array]) -> list[Array]:
         import numpy as np
 
         spec = self._specs.get(node.input[0])
@@ -173,13 +210,13 @@ def _constant(tensor: onnx.TensorProto, kind: Any) -> Elements:
 
     if math.prod(tensor.dims) > MOST_ELEMENTS or tensor.data_location == TensorProto.EXTERNAL:
         raise NotSizesError
-    values = numpy_helper.to_array(tensor).reshape(-1)
+    values, shape = numpy_helper.to_array(tensor).reshape(-1), tuple(tensor.dims)
     if values.dtype == np.float32 and kind is np.float64:
         # 0.29 in the source is 0.29 in FP32 here; its shortest decimal is what was written.
-        return [np.asarray(float(str(v))) for v in values]
+        return Elements.shaped([np.asarray(float(str(v))) for v in values], shape)
     if values.dtype.kind not in "iufb":
         raise NotSizesError
-    return [np.asarray(v.astype(kind) if values.dtype.kind == "f" else v) for v in values]
+    return Elements.shaped([np.asarray(v.astype(kind) if values.dtype.kind == "f" else v) for v in values], shape)
 
 
 def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
@@ -187,40 +224,92 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
 
     op = node.op_type
     attributes = {a.name: a for a in node.attribute}
-    if op in PASSED_ON:
-        return inputs[0]
-    if op == "Concat":
-        return [e for part in inputs for e in part]
-    if op == "Gather":
-        if any(np.ndim(i) for i in inputs[1]):
-            # Another entry for each size.
-            raise NotSizesError
-        return [inputs[0][int(i)] for i in inputs[1]]
-    if op == "Slice" and len(inputs) > 2 and all(len(part) == 1 for part in inputs[1:]):
-        step = int(inputs[4][0]) if len(inputs) > 4 else 1
-        return inputs[0][slice(int(inputs[1][0]), int(inputs[2][0]), step)]
+    if op in STRUCTURAL:
+        return _arranged(op, attributes, inputs)
     if op == "Cast":
         to = attributes["to"].i
         target = kind if to in FLOATS else np.int64 if to in INTEGERS else np.bool_ if to == BOOL else None
         if target is None:
             raise NotSizesError
-        return [e.astype(target) for e in inputs[0]]
+        return inputs[0].mapped(lambda e: e.astype(target))
     with np.errstate(all="ignore"):
         if op in OF_ONE:
-            return [np.asarray(getattr(np, OF_ONE[op])(e)) for e in inputs[0]]
+            return inputs[0].mapped(getattr(np, OF_ONE[op]))
         if op in OF_TWO and len(inputs) == 2:
-            return _paired(getattr(np, OF_TWO[op]), *inputs)
+            return _broadcast(getattr(np, OF_TWO[op]), inputs)
         if op == "Div" and len(inputs) == 2:
-            return _paired(_divide, *inputs)
+            return _broadcast(_divide, inputs)
         if op == "Mod" and len(inputs) == 2:
-            return _paired(np.fmod if "fmod" in attributes and attributes["fmod"].i else _modulo, *inputs)
+            return _broadcast(np.fmod if "fmod" in attributes and attributes["fmod"].i else _modulo, inputs)
         if op == "Not":
-            return [~e for e in inputs[0]]
-        if op == "Where" and len({len(i) for i in inputs}) == 1:
-            return [np.where(c, a, b) for c, a, b in zip(*inputs, strict=True)]
+            return inputs[0].mapped(np.logical_not)
+        if op == "Where":
+            return _broadcast(np.where, inputs)
         if op in OF_ALL and len(inputs) == 1 and not attributes.get("axes"):
-            return [np.asarray(functools.reduce(getattr(np, OF_ALL[op]), inputs[0]))]
+            total = np.asarray(functools.reduce(getattr(np, OF_ALL[op]), inputs[0].items))
+            keeps = attributes["keepdims"].i if "keepdims" in attributes else 1
+            return Elements.shaped([total], (1,) * len(inputs[0].shape) if keeps else ())
     raise NotSizesError
+
+
+def _arranged(op: str, attributes: Mapping[str, Any], inputs: list[Elements]) -> Elements:
+    """The elements in another shape, or some of them: the operator is applied to the numbers of their positions."""
+    import numpy as np
+
+    first, *others = inputs
+    axis = attributes["axis"].i if "axis" in attributes else 0
+    positions = first.positions()
+    try:
+        if op == "Concat":
+            items = [e for part in inputs for e in part.items]
+            starts = itertools.accumulate((len(part.items) for part in inputs), initial=0)
+            parts = [part.positions() + start for part, start in zip(inputs, starts, strict=False)]
+            return _chosen(items, np.concatenate(parts, axis))
+        if op == "Gather":
+            return _chosen(first.items, np.take(positions, others[0].constant(), axis))
+        if op == "Slice" and others:
+            return _chosen(first.items, _sliced(positions, [part.constant() for part in others]))
+        if op == "Reshape" and others:
+            shape = [first.shape[i] if n == 0 else int(n) for i, n in enumerate(others[0].constant())]
+            return _chosen(first.items, positions.reshape(shape))
+        if op in ("Squeeze", "Unsqueeze"):
+            axes = tuple(others[0].constant()) if others else tuple(attributes["axes"].ints) if attributes else None
+            if op == "Unsqueeze":
+                return _chosen(first.items, np.expand_dims(positions, axes or ()))
+            return _chosen(first.items, np.squeeze(positions, axes))
+    except (ValueError, IndexError) as error:
+        raise NotSizesError from error
+    if op == "Identity":
+        return first
+    raise NotSizesError
+
+
+def _sliced(positions: Array, parts: list[Array]) -> Array:
+    starts, ends = parts[:2]
+    axes = parts[2] if len(parts) > 2 else range(len(starts))
+    steps = parts[3] if len(parts) > 3 else [1] * len(starts)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        # An end that lies before the first is no end for NumPy.
+        stop = None if step < 0 and end < -positions.shape[axis] else int(end)
+        positions = positions[(slice(None),) * (int(axis) % positions.ndim) + (slice(int(start), stop, int(step)),)]
+    return positions
+
+
+def _chosen(items: list[Array], positions: Array) -> Elements:
+    return Elements.shaped([items[int(i)] for i in positions.reshape(-1)], positions.shape)
+
+
+def _broadcast(function: Any, inputs: list[Elements]) -> Elements:
+    """The function of the elements that ONNX's broadcasting brings together."""
+    import numpy as np
+
+    try:
+        together = np.broadcast_arrays(*(part.positions() for part in inputs))
+    except ValueError as error:
+        raise NotSizesError from error
+    turns = zip(*(p.reshape(-1).tolist() for p in together), strict=True)
+    items = [np.asarray(function(*(part.items[i] for part, i in zip(inputs, turn, strict=True)))) for turn in turns]
+    return Elements.shaped(items, together[0].shape)
 
 
 def _divide(a: Array, b: Array) -> Array:
@@ -239,12 +328,3 @@ def _modulo(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f" or not np.all(b):
         raise NotSizesError
     return np.asarray(np.mod(a, b))
-
-
-def _paired(function: Any, a: Elements, b: Elements) -> Elements:
-    import numpy as np
-
-    if len(a) != len(b) and 1 not in (len(a), len(b)):
-        raise NotSizesError
-    many = max(len(a), len(b))
-    return [np.asarray(function(a[i % len(a)], b[i % len(b)])) for i in range(many)]

@@ -97,3 +97,36 @@ def test_what_is_looked_up_by_a_size_is_left_alone():
 )  # fmt: skip
 def test_the_dims_that_are_rounded(body, dims):
     assert rounding_dims(graph_of(body, "float factor = {0.7}"), SPECS) == dims
+
+
+MULTIPLE = """
+    s = Shape(x) t = Gather(s, three) f = Cast<to=1>(t) m = Mul(f, factor) a = Add(m, four) i = Cast<to=7>(a)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "decides"),
+    [
+        ("q = Div(i, eight) y = Mul(q, eight)", lambda i: i // 8),
+        ("q = Mod(i, many) y = Max(q, one)", lambda i: max(i % 250, 1)),
+        ("q = Less(i, many) y = Cast<to=7>(q)", lambda i: i < 250),
+    ],
+)
+def test_differences_that_a_later_step_hides_at_most_sizes_are_looked_for_behind_it(rest, decides):
+    """`int(t * 0.35 + 4) // 8 * 8`: of 94 sizes at which FP32 differs four show, and none of them is the first."""
+    constants = (
+        f"{NAMES}, float factor = {{0.35}}, float four = {{4.0}}, int64 eight = {{8}}, int64 many = {{250}}, "
+        "int64 one = {1}"
+    )
+    space = parse_space(["N=1:1:4", "H=1:64:1100", "W=1:500:5000"])
+    result = differing_sizes(graph_of(MULTIPLE + rest, constants), SPECS, space)
+
+    def narrow(w):
+        return int(np.float32(w) * np.float32(0.35) + np.float32(4))
+
+    def exact(w):
+        return int(w * 0.35 + 4)
+
+    showing = [w for w in range(1, 5001) if decides(narrow(w)) != decides(exact(w))]
+    assert not showing or {s["W"] for s in result} & set(showing)
+    assert all(narrow(s["W"]) != exact(s["W"]) for s in result)

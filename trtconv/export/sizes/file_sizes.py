@@ -8,6 +8,7 @@ comparison with the module tells, and a note says where not all sizes were compa
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.sizes.float_sizes import rounding_dims, rounding_nodes
 from trtconv.proof.joint_sizes import count_sizes, size_grids, sizes_where
-from trtconv.proof.size_arithmetic import INTEGERS, MOST_EVALUATED, NotSizesError, SizeArithmetic
+from trtconv.proof.size_arithmetic import COMPARING, INTEGERS, MOST_EVALUATED, NotSizesError, SizeArithmetic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 ROUNDING = ("Floor", "Ceil", "Round")
+NARROWING = frozenset(("Div", "Mod", "Max", "Min", "Where", "Not", *COMPARING))
 SECONDS, LEAST_GRIDS = 2.0, 16
 MOST_FOUND = 4
 # Of suspects few differ. LOST is what functions of a library lose in FP32, relative to a number; where RARE or more of
@@ -41,29 +43,40 @@ def differing_sizes(
     """Joint sizes at which FP32 rounds a size to another whole number than FP64 does, by the dims it depends on.
 
     Of logarithms and their like, which libraries round otherwise, those at which the last bits may decide.
-    Sides of an If are looked at over the whole space.
+    Sides of an If are looked at over the whole space. Where something is computed of such a number by which many
+    numbers become one (`// 8 * 8`), the first of its differences may show nowhere: those are looked for apart.
     """
     arithmetic = SizeArithmetic(graph, specs)
     effort, differing = Effort(seconds, LEAST_GRIDS), list[dict[str, int]]()
+    changed: set[str] = set()
     for node in walk_nodes(graph.node):
-        if not _rounds(node):
-            continue
-        try:
-            names = [n for n in space if n in arithmetic.dims(node.output[0])]
-            if not names or count_sizes(space, names) > MOST_EVALUATED:
-                continue
-            here: list[dict[str, int]] = []
-            most = MOST_SUSPECTS if arithmetic.asks_library(node.output[0]) else MOST_FOUND
-            for grids in size_grids(space, names):
-                here += sizes_where(_differs(arithmetic, node.output[0], grids), grids, MOST_FOUND)
-                if most > MOST_FOUND:
-                    here += sizes_where(_nearly_cut(arithmetic, node, grids), grids, most)
-                if len(here) >= most or not effort.step():
-                    break
-        except NotSizesError:
-            continue
-        differing += [sizes for sizes in here[:most] if sizes not in differing]
+        follows = not changed.isdisjoint(node.input)
+        here: list[dict[str, int]] = []
+        if _rounds(node) or (follows and node.op_type in NARROWING):
+            with contextlib.suppress(NotSizesError):
+                here = _differing_at(arithmetic, node, space, effort)
+        if here or follows:
+            changed.update(node.output)
+        differing += [sizes for sizes in here if sizes not in differing]
     return differing
+
+
+def _differing_at(
+    arithmetic: SizeArithmetic, node: onnx.NodeProto, space: ShapeSpace, effort: Effort
+) -> list[dict[str, int]]:
+    """The first joint sizes at which a node gives other numbers in FP32. Raises NotSizesError."""
+    names = [n for n in space if n in arithmetic.dims(node.output[0])]
+    if not names or count_sizes(space, names) > MOST_EVALUATED:
+        return []
+    here: list[dict[str, int]] = []
+    most = MOST_SUSPECTS if _rounds(node) and arithmetic.asks_library(node.output[0]) else MOST_FOUND
+    for grids in size_grids(space, names):
+        here += sizes_where(_differs(arithmetic, node, grids), grids, MOST_FOUND)
+        if most > MOST_FOUND:
+            here += sizes_where(_nearly_cut(arithmetic, node, grids), grids, most)
+        if len(here) >= most or not effort.step():
+            break
+    return here[:most]
 
 
 def note_uncompared(
@@ -115,11 +128,13 @@ def _rounds(node: onnx.NodeProto) -> bool:
     return node.op_type in ROUNDING or whole or (node.op_type == "Mod" and numbers.get("fmod") == 1)
 
 
-def _differs(arithmetic: SizeArithmetic, name: str, grids: Mapping[str, Array]) -> Array:
+def _differs(arithmetic: SizeArithmetic, node: onnx.NodeProto, grids: Mapping[str, Array]) -> Array:
     import numpy as np
 
-    pairs = zip(*(arithmetic.value(name, grids, kind) for kind in (np.float32, np.float64)), strict=True)
-    return _any(np.asarray(a.astype(np.float64) != b.astype(np.float64)) for a, b in pairs)
+    pairs = zip(*(arithmetic.value(node.output[0], grids, kind) for kind in (np.float32, np.float64)), strict=True)
+    # A float that is not whole has other last bits in FP32.
+    whole = ((a, b) for a, b in pairs if _rounds(node) or a.dtype.kind != "f")
+    return _any(np.asarray(a.astype(np.float64) != b.astype(np.float64)) for a, b in whole)
 
 
 def _nearly_cut(arithmetic: SizeArithmetic, node: onnx.NodeProto, grids: Mapping[str, Array]) -> Array:

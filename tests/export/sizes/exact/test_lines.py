@@ -64,6 +64,17 @@ def test_a_root_of_a_size_is_python_s_in_a_file(write_module, export, tmp_path, 
 
 
 def test_what_is_no_line_is_left():
-    assert fit("v", "H", DimRange(1, 50, 200), [n * n // 3 for n in range(1, 201)]) is None
+    assert fit("v", "H", DimRange(1, 50, 2000), [n * n // 3 for n in range(1, 2001)]) is None
     assert fit("v", "H", DimRange(1, 50, 200), [n - 100 for n in range(1, 201)]) is None
     assert fit("v", "H", DimRange(7, 7, 7), [3]) is None
+
+
+@pytest.mark.parametrize("share", [0.35, 0.29, 1 / 3, 16000 / 22050])
+def test_a_range_of_tens_of_thousands_of_sizes(share):
+    top = 16_000 if share == 0.35 else 50_000
+    rng = DimRange(1, 500, top)
+    exact = fit("n", "T", rng, [int(n * share + 4) for n in rng.values()])
+    assert exact is not None
+    assert all(at(exact, n) == int(n * share + 4) for n in range(1, top + 1, 7))
+    assert all(at(exact, n) == v for n, v in exact.exceptions)
+    assert exact.factor * top + exact.shift < 2**31

@@ -13,12 +13,14 @@ from typing import Any
 
 from trtconv.core.shape_space.space import DimRange
 from trtconv.export.exporters.trace import Trace
-from trtconv.export.sizes.exact.nodes import SizeNodes
-from trtconv.export.sizes.exact.program import value_at
+from trtconv.export.sizes.exact.nodes import MOST_TOGETHER, SizeNodes
+from trtconv.export.sizes.exact.program import value_at, values_over
 
-MOST_SIZES = 4096
-# TensorRT computes sizes from vectors of up to 64 numbers.
-MOST_EXCEPTIONS = 60
+# Sizes that Python looks at one by one, and NumPy at once. A line is fitted to as many, spread over the range.
+MOST_SINGLE, MOST_SIZES = 4096, 1 << 20
+# TensorRT 8.6 computes sizes in int32.
+LARGEST = 2**31 - 1
+MOST_EXCEPTIONS = 8 * MOST_TOGETHER
 MOST_DIVISOR = 512
 
 
@@ -55,19 +57,19 @@ def line_of(node: Any, symbols: Mapping[Any, str], dim: str, trace: Trace) -> Ex
 
     None too where no formula gives the numbers. Raises UnreadableError for sizes that are not followed.
     """
+    import numpy as np
+
     sizes = trace.space[dim].values()
     if len(sizes) > MOST_SIZES:
         return None
-    exact_values = [value_at(node, symbols, n, float) for n in sizes]
-    if all(w == value_at(node, symbols, n, _narrow) for w, n in zip(exact_values, sizes, strict=True)):
-        return None
-    return fit(node.name, dim, trace.space[dim], exact_values)
-
-
-def _narrow(value: float) -> Any:
-    import numpy as np
-
-    return np.float32(value)
+    if len(sizes) <= MOST_SINGLE:
+        exact_values = [value_at(node, symbols, n, float) for n in sizes]
+        narrow_values = [value_at(node, symbols, n, np.float32) for n in sizes]
+    else:
+        by_symbol = dict.fromkeys(symbols, np.array(sizes))
+        with np.errstate(all="ignore"):
+            exact_values, narrow_values = (values_over(node, by_symbol, k).tolist() for k in (np.float64, np.float32))
+    return None if exact_values == narrow_values else fit(node.name, dim, trace.space[dim], exact_values)
 
 
 def fit(name: str, dim: str, rng: DimRange, exact_values: list[int]) -> Exact | None:
@@ -77,13 +79,17 @@ def fit(name: str, dim: str, rng: DimRange, exact_values: list[int]) -> Exact | 
     """
     import numpy as np
 
-    sizes, values = np.array(rng.values()), np.array(exact_values)
-    if len(sizes) < 2 or values.min() < 0:
+    all_sizes, all_values = np.array(rng.values()), np.array(exact_values)
+    if len(all_sizes) < 2 or all_values.min() < 0:
         return None
+    every = np.unique(np.linspace(0, len(all_sizes) - 1, min(len(all_sizes), MOST_SINGLE)).astype(np.int64))
+    sizes, values = all_sizes[every], all_values[every]
     slope = (exact_values[-1] - exact_values[0]) / int(sizes[-1] - sizes[0])
     best: tuple[int, int, int, int] | None = None
     for divisor in range(1, MOST_DIVISOR + 1):
         for factor in {math.floor(slope * divisor), math.ceil(slope * divisor)}:
+            if abs(factor) * int(sizes[-1]) + divisor * int(values.max()) > LARGEST:
+                continue
             # A pair asks for a shift from `low` to `low + divisor - 1`; the best one suits the most pairs.
             lows = np.sort(values * divisor - factor * sizes)
             # ONNX's division of a negative number rounds towards zero.
@@ -94,12 +100,15 @@ def fit(name: str, dim: str, rng: DimRange, exact_values: list[int]) -> Exact | 
                 best = len(sizes) - int(suited[best_index]), factor, int(shifts[best_index]), divisor
         if best is not None and best[0] == 0:
             break
-    assert best is not None
+    if best is None:
+        return None
     _, factor, shift, divisor = best
-    others = (factor * sizes + shift) // divisor != values
-    exceptions = tuple((int(n), int(v)) for n, v in zip(sizes[others], values[others], strict=True))
-    if len(exceptions) <= MOST_EXCEPTIONS:
-        return Exact(name, dim, factor, shift, divisor, exceptions)
-    changes = np.flatnonzero(np.diff(values)) + 1
-    steps = tuple((int(sizes[i]), int(values[i] - values[i - 1])) for i in changes)
-    return Exact(name, dim, 0, int(values[0]), 1, steps=steps) if len(steps) <= MOST_EXCEPTIONS else None
+    others = (factor * all_sizes + shift) // divisor != all_values
+    if np.count_nonzero(others) <= MOST_EXCEPTIONS:
+        exceptions = zip(all_sizes[others].tolist(), all_values[others].tolist(), strict=True)
+        return Exact(name, dim, factor, shift, divisor, tuple(exceptions))
+    changes = np.flatnonzero(np.diff(all_values)) + 1
+    if len(changes) > MOST_EXCEPTIONS:
+        return None
+    steps = zip(all_sizes[changes].tolist(), np.diff(all_values)[changes - 1].tolist(), strict=True)
+    return Exact(name, dim, 0, int(all_values[0]), 1, steps=tuple(steps))

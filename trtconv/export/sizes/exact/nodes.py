@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     import onnx
 
 
+# TensorRT computes sizes from vectors of up to 64 numbers.
+MOST_TOGETHER = 60
+
+
 class SizeNodes:
     """Nodes in whole numbers, int64 [], that go into a graph at the place of one that computes in floats."""
 
@@ -40,20 +44,29 @@ class SizeNodes:
 
     def add_where_equal(self, value: str, key: str, special: Sequence[int], more: Sequence[int]) -> str:
         """The value and, where `key` is one of the special numbers, the number at its index."""
-        import onnx
-
-        equal = self.op("Equal", key, self._tensor(special, (len(special),)))
-        chosen = self.op("Mul", self.op("Cast", equal, to=onnx.TensorProto.INT64), self._tensor(more, (len(more),)))
-        return self.op("Add", value, self.op("ReduceSum", chosen, keepdims=0))
+        for first in range(0, len(special), MOST_TOGETHER):
+            part = slice(first, first + MOST_TOGETHER)
+            equal = self.op("Equal", key, self._vector(special[part]))
+            value = self._add_sum(value, equal, more[part])
+        return value
 
     def add_from(self, value: str, size: str, steps: Sequence[tuple[int, int]]) -> str:
         """The value and, for each (size, jump) from that size on, the jump."""
+        for first in range(0, len(steps), MOST_TOGETHER):
+            part = steps[first : first + MOST_TOGETHER]
+            below = self.op("Less", size, self._vector([n for n, _ in part]))
+            value = self._add_sum(value, self.op("Not", below), [jump for _, jump in part])
+        return value
+
+    def _add_sum(self, value: str, mask: str, numbers: Sequence[int]) -> str:
+        """The value and the sum of the numbers where the mask is true."""
         import onnx
 
-        below = self.op("Less", size, self._tensor([n for n, _ in steps], (len(steps),)))
-        jumps = self._tensor([jump for _, jump in steps], (len(steps),))
-        climbed = self.op("Mul", self.op("Cast", self.op("Not", below), to=onnx.TensorProto.INT64), jumps)
-        return self.op("Add", value, self.op("ReduceSum", climbed, keepdims=0))
+        chosen = self.op("Mul", self.op("Cast", mask, to=onnx.TensorProto.INT64), self._vector(numbers))
+        return self.op("Add", value, self.op("ReduceSum", chosen, keepdims=0))
+
+    def _vector(self, values: Sequence[int]) -> str:
+        return self._tensor(values, (len(values),))
 
     def _tensor(self, values: Sequence[int], shape: tuple[int, ...]) -> str:
         import onnx

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.export.exporters.trace import Trace
 from trtconv.export.sizes.evaluate import UnreadableError
-from trtconv.export.sizes.exact.lines import MOST_EXCEPTIONS
+from trtconv.export.sizes.exact.lines import LARGEST, MOST_EXCEPTIONS
 from trtconv.export.sizes.exact.nodes import SizeNodes
 from trtconv.export.sizes.exact.program import ROUNDS, is_size, operator_name, symbol_of, values_over
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_JOINT = 4_000_000
-# TensorRT 8.6 computes sizes in int32.
-LARGEST = 2**31 - 1
 LARGEST_DIVISOR = 10_000
 
 

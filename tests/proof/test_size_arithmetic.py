@@ -1,0 +1,70 @@
+"""Arithmetic on shapes at all joint sizes, beside onnx's own evaluator at each of them."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+from onnx.reference import ReferenceEvaluator
+
+from trtconv.core.shape_space.space import parse_space
+from trtconv.core.tensors import parse_tensor
+from trtconv.proof.joint_sizes import size_grids
+from trtconv.proof.size_arithmetic import NotSizesError, SizeArithmetic, truths
+
+SPECS = (parse_tensor("x:float32[N,T]"),)
+SPACE = parse_space(["N=1:1:3", "T=1:9:40"])
+BODIES = {
+    "a row of a table": "kk = Gather(k, zero) c = LessOrEqual(kk, t) i = Cast<to=7>(c) y = ReduceSum<keepdims=0>(i)",
+    "a column of a table": "kk = Gather<axis=1>(k, two) y = Add(kk, t)",
+    "rows of a vector with an axis more": "u = Unsqueeze(s, zeros) r = Gather(u, zero) y = Mul(r, r)",
+    "a column of it": "u = Unsqueeze(s, ones) r = Gather(u, zero) y = Squeeze(r)",
+    "a part of the columns": "y = Slice(k, zeros, two1, ones)",
+    "backwards": "kk = Gather(k, one) y = Slice(kk, minus, least, zeros, minus)",
+    "side by side": "u = Reshape(s, column) y = Concat<axis=1>(u, u)",
+    "one below the other": "u = Reshape(s, row) y = Concat<axis=0>(u, k2)",
+    "broadcast both ways": "u = Reshape(s, column) y = Mul(k2, u)",
+    "a choice in a table": "c = Less(k, t) y = Where(c, k, t)",
+    "a sum of all that keeps its axes": "p = Mul(k, t) a = ReduceSum(p) y = Squeeze(a)",
+    "kept sizes of a shape": "u = Reshape(k, kept) y = Add(u, t)",
+}
+CONSTANTS = """
+    int64 zero = {0}, int64 one = {1}, int64 two = {2}, int64[1] zeros = {0}, int64[1] ones = {1}, int64[1] two1 = {2},
+    int64[1] minus = {-1}, int64[1] least = {-9223372036854775807}, int64[2] column = {-1, 1}, int64[2] row = {1, -1},
+    int64[2] kept = {0, -1}, int64[2,3] k = {1, 20, 30, 4, 5, 36}, int64[1,2] k2 = {3, 7}
+"""
+
+
+def model_of(body):
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,T] x) => (int64 y) <{CONSTANTS}> {{ s = Shape(x) t = Gather(s, one) {body} }}"""
+    return parser.parse_model(text)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_every_element_is_onnxs_at_every_size(body):
+    model = model_of(body)
+    arithmetic, evaluator = SizeArithmetic(model.graph, SPECS), ReferenceEvaluator(model)
+    grids = next(iter(size_grids(SPACE, ["N", "T"])))
+    elements = [np.broadcast_to(e, (3, 40)) for e in arithmetic.value("y", grids, np.float32)]
+    for n in (1, 3):
+        for t in (1, 4, 5, 20, 37, 40):
+            (expected,) = evaluator.run(None, {"x": np.zeros((n, t), np.float32)})
+            assert [int(e[n - 1, t - 1]) for e in elements] == np.ravel(expected).tolist()
+
+
+def test_a_condition_on_a_row_of_a_table_comes_out_both_ways():
+    body = f"{BODIES['a row of a table'].replace('y =', 'n =')} y = Equal(n, two)"
+    assert truths(model_of(body).graph, "y", SPECS, SPACE) == {True, False}
+
+
+@pytest.mark.parametrize(
+    "body", ["y = Gather(k, t)", "r = Concat<axis=0>(k, k2) y = Add(r, t)", "u = Reshape(k, s) y = Add(u, t)"]
+)
+def test_what_another_size_decides_or_does_not_fit_is_no_arithmetic(body):
+    arithmetic = SizeArithmetic(model_of(body).graph, SPECS)
+    with pytest.raises(NotSizesError):
+        arithmetic.value("y", next(iter(size_grids(SPACE, ["N", "T"]))), np.float32)
+
+
+def test_the_model_is_valid():
+    onnx.checker.check_model(model_of("y = Identity(t)"))
