@@ -37,6 +37,7 @@ from trtconv.export.symbolic.arithmetic import (
     numerics,
     running_sums,
     shifts,
+    size_steps,
     small_integers,
 )
 from trtconv.export.symbolic.arithmetic.half_precision import computed_in_float32, with_numbers_of_torch
@@ -252,6 +253,9 @@ def symbolic_functions() -> Iterator[None]:
             named: Mapping[str, Any] = kwargs or {}
             name = renamed.get(func, getattr(func, "__name__", ""))
             out = named.get("out")
+            condition = size_steps.compared(name, args)
+            if condition is not NotImplemented:
+                return condition
             with errors.noted():
                 if isinstance(out, torch.Tensor) and torch.jit.is_tracing():
                     # The tracer has the result, and not that it is written there.
@@ -260,7 +264,7 @@ def symbolic_functions() -> Iterator[None]:
                         return self.__torch_function__(torch.Tensor.copy_, types, (out, result))
                 args, named = with_exact_floats(name, args, named)
                 call = partial(self.call, func, name, args, named)
-                return aliases.follow(func, name, args, named, call)
+                return size_steps.carry(name, args, aliases.follow(func, name, args, named, call))
 
         def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
             result = converted_first(name, args, named, self.cast, lambda a, n: self.call(func, name, a, n))

@@ -40,6 +40,30 @@ def _at_each_size(write_module, export, tmp_path, lines, exporter):
         yield size, module(x).numpy(), session.run(None, {"x": x.numpy()})[0]
 
 
+BRANCHES = {
+    "equal to a logarithm": "math.log10(t) == 1",
+    "unequal, by numpy": "np.log2(t) != 5",
+    "a power of two": "math.log2(t).is_integer()",
+    "by the remainder": "math.log2(t) % 1 == 0",
+    "decibels": "20 * math.log10(t) - 3 > 30",
+    "between": "1 < math.log(t, 3) / 2 + 0.1 <= 1.75",
+    "falling": "int(10 - 2 * math.log2(t)) < 0",
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_a_branch_is_python_s(write_module, export, tmp_path, name):
+    lines = f"        if {BRANCHES[name]}:\n            return x.sum(-1) * 0 + 1\n        return x.sum(-1) * 0 + 2\n"
+    for size, expected, values in _at_each_size(write_module, export, tmp_path, lines, "auto"):
+        np.testing.assert_array_equal(values, expected, err_msg=str(size))
+
+
+def test_a_logarithm_that_is_written_into_is_the_new_number(write_module, export, tmp_path):
+    lines = "        k = math.log2(t)\n        k += 1\n        return x.sum(-1) * 0 + int(k) + 10 * int(-k + 9)\n"
+    for size, expected, values in _at_each_size(write_module, export, tmp_path, lines, "dynamo"):
+        np.testing.assert_array_equal(values, expected, err_msg=str(size))
+
+
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_is_python_s(write_module, export, tmp_path, name):
     lines = f"        return x.sum(-1) * 0 + ({NUMBERS[name]})\n"

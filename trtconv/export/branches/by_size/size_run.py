@@ -36,6 +36,7 @@ from trtconv.export.recurrent import packed
 from trtconv.export.recurrent.steps import empty_result, is_recurrent
 from trtconv.export.sizes.comparisons import arithmetic_of_python, numbers_in_text
 from trtconv.export.sizes.whole_numbers import BeyondIntegersError, within_64_bits
+from trtconv.export.symbolic.arithmetic import size_steps
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.mode import creation_handlers, handled
@@ -209,7 +210,11 @@ def _watched(effort: Effort, shared: bool = True) -> Any:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if not effort.step():
                 raise OutOfTimeError
-            result = handled(without_values, getattr(func, "__name__", ""), func, args, kwargs or {})
+            name = getattr(func, "__name__", "")
+            condition = size_steps.compared(name, args)
+            if condition is not NotImplemented:
+                return condition
+            result = handled(without_values, name, func, args, kwargs or {})
             if result is not NotImplemented:
                 return result
             sequences = packed.packed_call(func, args)
@@ -220,7 +225,7 @@ def _watched(effort: Effort, shared: bool = True) -> Any:
                 return short
             if not kwargs and is_recurrent(func, args):
                 return empty_result(args)
-            return func(*args, **(kwargs or {}))
+            return size_steps.carry(name, args, func(*args, **(kwargs or {})))
 
     return Watched()
 

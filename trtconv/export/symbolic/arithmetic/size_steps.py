@@ -1,13 +1,16 @@
 """Whole numbers that Python makes of one size in few steps: `ceil(log2(n))`, `n.bit_length()`, `gcd(n, 12)`.
 
 torch.export knows no logarithm of a size, and FP32 has log2(2**k) beside k. What Python computes rises with the size:
-it is the first number and one more for each size at which it rises, a sum of `min(max(n - c, 0), 1)`.
+it is the first number and one more for each size at which it rises, a sum of `min(max(n - c, 0), 1)`. A comparison of
+such a number, `log10(n) == 3`, is looked at over all sizes and becomes one of the size, `n == 1000`.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 from unittest import mock
@@ -20,6 +23,20 @@ MOST_STEPS = 64
 # Sizes whose range is not known, as in a recorded run.
 LARGEST_SIZE = 2**31
 MOST_DIVISOR = 4096
+# Sizes at which a function is looked at one by one, and runs of sizes of which a condition holds.
+MOST_LOOKED, MOST_RUNS = 1 << 16, 32
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "eq": operator.eq, "ne": operator.ne, "not_equal": operator.ne, "lt": operator.lt, "less": operator.lt,
+    "le": operator.le, "less_equal": operator.le, "gt": operator.gt, "greater": operator.gt, "ge": operator.ge,
+    "greater_equal": operator.ge,
+}  # fmt: skip
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "subtract": operator.sub, "mul": operator.mul, "multiply": operator.mul,
+    "div": operator.truediv, "truediv": operator.truediv, "true_divide": operator.truediv, "mod": operator.mod,
+    "remainder": operator.mod, "floordiv": operator.floordiv, "floor_divide": operator.floordiv, "pow": operator.pow,
+    "neg": operator.neg, "negative": operator.neg,
+}  # fmt: skip
+_IN_PLACE = frozenset(f"i{name}" for name in (*_ARITHMETIC, "and", "or", "xor", "lshift", "rshift"))
 
 
 def remember(tensor: Any, size: Any, function: Callable[[int], float]) -> Any:
@@ -39,11 +56,78 @@ def rounded(value: Any, to_whole: Callable[[float], int]) -> Any:
     return steps_of(size, lambda n: to_whole(function(n)))
 
 
+def compared(name: str, args: Sequence[Any]) -> Any:
+    """A condition on the size for a comparison of a remembered tensor with a number; NotImplemented for others.
+
+    Also where it holds in more than `MOST_RUNS` runs of sizes, or the sizes are too many to be looked at.
+    """
+    compare = _COMPARISONS.get(name.strip("_"))
+    remembered = _of_numbers(compare, args) if compare is not None else None
+    return NotImplemented if remembered is None else _condition(*remembered)
+
+
+def carry(name: str, args: Sequence[Any], result: Any) -> Any:
+    """The result of a call, remembered as a function of the size where it is arithmetic on what is and on numbers.
+
+    What is written into in another way is none any more.
+    """
+    if not any(map(is_remembered, args)):
+        return result
+    core = name.strip("_")
+    turned = core not in _ARITHMETIC and core.startswith("r")
+    function = _ARITHMETIC.get(core, _ARITHMETIC.get(core[1:]) if core[:1] in ("r", "i") else None)
+    remembered = _of_numbers(function, args[::-1] if turned else args) if function is not None else None
+    if remembered is not None:
+        return remember(result, *remembered)
+    if is_remembered(result) and (name.endswith("_") or core in _IN_PLACE) and any(a is result for a in args):
+        delattr(result, _ORIGIN)
+    return result
+
+
+def _of_numbers(function: Any, args: Sequence[Any]) -> tuple[Any, Callable[[int], Any]] | None:
+    """The size and the function of it for a call whose arguments are one remembered tensor and numbers; else None."""
+    import torch
+
+    remembered = [a for a in args if is_remembered(a)]
+    if len(remembered) != 1 or not all(is_remembered(a) or type(a) in (int, float) for a in args):
+        return None
+    size, of_size = getattr(remembered[0], _ORIGIN)
+    if not isinstance(size, torch.SymInt):
+        return None
+    return size, lambda n: function(*(of_size(n) if is_remembered(a) else a for a in args))
+
+
+def _condition(size: Any, holds: Callable[[int], bool]) -> Any:
+    """Where a function of a size is true, as a condition on the size; NotImplemented for one that is not to be had."""
+    low, high = _range(size)
+    if high - low >= MOST_LOOKED:
+        return NotImplemented
+    try:
+        runs = [(t, [n for n, _ in run]) for t, run in itertools.groupby(
+            ((n, bool(holds(n))) for n in range(low, high + 1)), key=operator.itemgetter(1))]  # fmt: skip
+    except (ArithmeticError, ValueError, TypeError):
+        return NotImplemented
+    holding = [(numbers[0], numbers[-1]) for true, numbers in runs if true]
+    if len(holding) > MOST_RUNS:
+        return NotImplemented
+    condition: Any = False
+    for first, last in holding:
+        part = size == first if first == last else _between(size, first, last, low, high)
+        condition = part if condition is False else condition | part
+    return condition
+
+
+def _between(size: Any, first: int, last: int, low: int, high: int) -> Any:
+    if first == low or last == high:
+        return True if (first, last) == (low, high) else size <= last if first == low else size >= first
+    return (size >= first) & (size <= last)
+
+
 def steps_of(size: Any, function: Callable[[int], int]) -> Any:
     """`function` of a size, where it does not fall as the size rises; None where it has too many steps or no range."""
     low, high = _range(size)
     steps = _steps(function, low, high)
-    if steps is None:
+    if steps is None or (high - low < MOST_LOOKED and not _climbs(function, low, high, steps)):
         return None
     result: Any = function(low)
     for first, jump in steps:
@@ -70,12 +154,34 @@ def gcd(*numbers: Any) -> Any:
     return total
 
 
+def _climbs(function: Callable[[int], int], low: int, high: int, steps: Sequence[tuple[int, int]]) -> bool:
+    """True when the steps give the function at every size: it may fall where it was not looked at."""
+    jumps = dict(steps)
+    current = function(low)
+    for n in range(low, high + 1):
+        current += jumps.get(n, 0)
+        if function(n) != current:
+            return False
+    return True
+
+
+def is_integer(number: Any) -> Any:
+    """`float.is_integer` of a remembered tensor, as a condition on the size."""
+    if is_remembered(number):
+        size, function = getattr(number, _ORIGIN)
+        condition = _condition(size, lambda n: float(function(n)).is_integer())
+        if condition is not NotImplemented:
+            return condition
+    raise AttributeError("'Tensor' object has no attribute 'is_integer'")
+
+
 def patch_bits_of_sizes(stack: ExitStack) -> None:
     """Give sizes `bit_length` and `1 << size` while the stack is open: those of torch have neither."""
     import torch
 
     for kind in (torch.SymInt, torch.Tensor):
         stack.enter_context(mock.patch.object(kind, "bit_length", bit_length, create=True))
+    stack.enter_context(mock.patch.object(torch.Tensor, "is_integer", is_integer, create=True))
     shifted = mock.patch.object(torch.SymInt, "__rlshift__", lambda bits, number: number * 2**bits, create=True)
     stack.enter_context(shifted)
 
