@@ -18,15 +18,18 @@ def test_a_wrong_file_is_moved_away_from_its_name(folder):  # noqa: F811
     save_model(double(2.5), wrong)
     report = check_model(CheckRequest(wrong))
     assert exit_code(report) == 3
-    with pytest.raises(AccuracyError, match="does not compute what the module computes"):
-        keep_if_equal(report, wrong)
+    page = folder / "model.report.html"
+    with pytest.raises(AccuracyError, match="does not compute what the module computes") as caught:
+        keep_if_equal(report, wrong, page)
+    assert str(page) in caught.value.hint
+    assert "model.trt.onnx.rejected" in caught.value.hint
     assert not wrong.exists()
     assert (folder / "model.trt.onnx.rejected").exists()
 
 
 def test_an_equal_file_stays(folder):  # noqa: F811
     report = check_model(CheckRequest(folder / "model.onnx"))
-    keep_if_equal(report, folder / "model.onnx")
+    keep_if_equal(report, folder / "model.onnx", folder / "model.report.html")
     assert (folder / "model.onnx").exists()
     assert exit_code(report) == 0
     assert write_report(report, folder / "model.engine").read_text().count("<html") == 1

@@ -117,11 +117,14 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     base = job.request.source.base
     details = [a.describe() for a in attempts]
     wrongs = [a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None]
-    rounded = next((a.verdict for a in attempts if a.way.splits and a.verdict and _is_rounded_size(a)), None)
+    # Both sides of a fork by size are in such a file, and it is wrong for another reason.
+    split = [a for a in attempts if a.way.splits and a.verdict is not None and a.verdict in wrongs]
+    rounded = next((a.verdict for a in split if _is_rounded_size(a)), None)
     if rounded is not None:
-        # Both sides of the fork are in that file, and it is wrong for another reason.
         return _difference_error(attempts, job, rounded, paths)
     fork, at, by_size = _fork(job, wrongs)
+    if fork is not None and by_size and split and split[-1].verdict is not None and split[-1].verdict.refusal is None:
+        return _difference_error(attempts, job, split[-1].verdict, paths)
     if fork is not None:
         here = str(job.samples.items[0].point)
         kind = "the size" if by_size else "the values of the inputs"
@@ -200,10 +203,9 @@ def _difference_error(
         line, hint = _cutting_line(cutting[0]), CUT_FLOATS
     elif not line and (empty := _empty_line(job, wrong)):
         line, hint = empty, EMPTY
-    elif line or hint == OF_NOTHING:
-        pass
-    elif fixed := fixed_size_line(job, wrong, paths) or _number_line(attempts, job, wrong):
-        line, hint = fixed, FIXED_SIZE
+    elif not line and hint != OF_NOTHING:
+        fixed = fixed_size_line(job, wrong, paths) or _number_line(attempts, job, wrong)
+        line, hint = (fixed, FIXED_SIZE) if fixed else (line, hint)
     message = f"the exported model differs from the module: {describe_failure(wrong.failure)}"
     return AccuracyError(message, hint=hint, details=details, where=line)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda.driver import probe_cuda
+from trtconv.core.artifacts import beside
 from trtconv.core.errors import (
     AccuracyError,
     InvalidRequestError,
@@ -124,14 +125,14 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
     graph = stages.timed("check", lambda: check_model(judged, progress, heat=True))
     engine_request = dataclasses.replace(request.check, reference=reference)
     with reported_if_it_fails(graph, request.build.output):
-        keep_if_equal(graph, request.rewrite.output, original)
+        keep_if_equal(graph, request.rewrite.output, beside(request.build.output, ".report.html"), original)
         built = stages.timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
         engine = stages.timed("check engine", lambda: check_model(engine_request, progress, heat=True))
     if engine.comparisons:
         # Inner tensors were compared in the graph; the engine's report is the one that is kept.
         engine = dataclasses.replace(engine, extras={**graph.extras, **engine.extras})
         report = write_report(engine, request.build.output)
-        keep_if_equal(engine, request.build.output, original)
+        keep_if_equal(engine, request.build.output, report, original)
     else:
         # Now the engine is there to be shown, with the reason for which it was not run.
         graph = dataclasses.replace(graph, findings=(*graph.findings, *engine.findings))
@@ -170,24 +171,32 @@ def within_budget(
     return judged if engine.comparisons else engine
 
 
-def keep_if_equal(report: CheckReport, artifact: Path, original: str = MODULE) -> None:
-    """Raise as `require_equal` does, after the wrong file was moved away from the name under which it would be used."""
+def keep_if_equal(report: CheckReport, artifact: Path, page: Path, original: str = MODULE) -> None:
+    """Raise as `require_equal` does, after the wrong file was moved away from the name under which it would be used.
+
+    `page` is the HTML report, to which the error refers.
+    """
+    rejected = artifact.with_name(artifact.name + ".rejected")
     try:
-        require_equal(report, original)
+        require_equal(report, original, f"{page} has all outputs and points; the file is {rejected.name} now")
     except TrtconvError:
-        artifact.replace(artifact.with_name(artifact.name + ".rejected"))
+        artifact.replace(rejected)
         raise
 
 
-def require_equal(report: CheckReport, original: str = MODULE) -> None:
-    """Raise AccuracyError for the first comparison that failed, or the error of the first finding."""
+def require_equal(report: CheckReport, original: str = MODULE, otherwise: str = "") -> None:
+    """Raise AccuracyError for the first comparison that failed, or the error of the first finding.
+
+    `otherwise` is the hint where no finding has one.
+    """
+    otherwise = otherwise or f"see `trtconv check {report.subject}` for all outputs and points"
     failure = first_failure(report.comparisons)
     if failure is not None:
         inner = next((f for f in report.errors if f.kind == "accuracy" and f.source), None)
         source_line = report.extras.get("origins", {}).get(failure.output, {}).get("source")
         raise AccuracyError(
             f"{report.subject} does not compute what {original} computes: {describe_failure(failure)}",
-            hint=(inner.hint if inner else "") or f"see `trtconv check {report.subject}` for all outputs and points",
+            hint=(inner.hint if inner else "") or otherwise,
             details=[inner.message] if inner else [],
             where=(inner.source if inner else source_line) or None,
         )

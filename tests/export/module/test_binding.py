@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -132,3 +133,21 @@ def test_leading_inputs_by_position_for_hooks_that_take_nothing_else():
     assert next(iter(runner({"input": x}).values())).tolist() == [-1.0, 4.0]
     module.register_forward_hook(lambda m, inputs, named, output: output * named.get("none", 2), with_kwargs=True)
     assert next(iter(ModuleRunner(module)({"input": x}).values())).tolist() == [-2.0, 8.0]
+
+
+def test_a_decorator_that_takes_the_inputs_by_their_place_gets_them_so():
+    def sized(function):
+        @functools.wraps(function)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs), args[1].shape[1], sorted(kwargs)
+
+        return inner
+
+    class Sized(torch.nn.Module):
+        @sized
+        def forward(self, x: Any, mask: Any = None) -> Any:
+            return x
+
+    module = Sized()
+    positional, keywords = bind_inputs(module.forward, ["x", "mask"]).arguments([torch.ones(2, 5), torch.ones(2)])
+    assert module(*positional, **keywords)[1:] == (5, ["mask"])

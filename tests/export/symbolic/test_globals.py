@@ -3,11 +3,12 @@
 import importlib.util
 import sys
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from trtconv.export.symbolic.builtins import SymbolicInt, symbolic_builtins
+from trtconv.export.symbolic.builtins import SymbolicInt, replacements, symbolic_builtins
 
 TEXT = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x\n"
 
@@ -56,3 +57,12 @@ def test_a_global_that_came_later_is_read(load):
         assert loaded.helper is not math
     assert loaded.helper is math
     assert isinstance(loaded.Net(), nn.Module)
+
+
+def test_the_class_that_stands_for_int_is_int_to_numpy_and_in_a_dictionary():
+    for name, plain in (("int", int), ("float", float)):
+        symbolic = replacements()[name]
+        assert np.array([1.7]).astype(symbolic).dtype == np.dtype(plain)
+        assert np.zeros(2, dtype=symbolic).dtype == np.dtype(plain)
+        assert {symbolic: 5.0}[plain] == {plain: 5.0}[symbolic] == 5.0
+        assert {plain: 1, str: 2}.get(symbolic) == 1

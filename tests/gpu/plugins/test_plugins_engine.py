@@ -224,13 +224,22 @@ def test_a_library_that_is_not_there(tmp_path, engine_file):
 
 def test_a_library_with_other_bytes_than_the_manifest_says(tmp_path, engine_file, library):
     engine = engine_file(model_of(tmp_path, "l2norm", np.float32), plugins=(library,))
+    other = tmp_path / "other" / library.name
+    other.parent.mkdir()
+    other.write_bytes(library.read_bytes() + b"\0")
+    with pytest.raises(TrtconvError, match="plugin library") as caught:
+        trtconv.load(engine, plugins=(other,))
+    assert library.name in str(caught.value)
+
+
+def test_a_manifest_that_names_other_bytes_was_changed(tmp_path, engine_file, library):
+    engine = engine_file(model_of(tmp_path, "l2norm", np.float32), plugins=(library,))
     path = manifest_path(engine)
     data = json.loads(path.read_text())
     data["plugins"][library.name] = "0" * 64
     path.write_text(json.dumps(data))
-    with pytest.raises(TrtconvError, match="plugin library") as caught:
+    with pytest.raises(TrtconvError, match="was changed after it was written"):
         trtconv.load(engine, plugins=(library,))
-    assert library.name in str(caught.value)
 
 
 def test_a_second_library_with_the_same_names(tmp_path, library):

@@ -39,6 +39,7 @@ from trtconv.export.sizes.exact.whole import inexact_sizes
 from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
 from trtconv.export.symbolic import whole_extremes
 from trtconv.export.symbolic.arithmetic import size_roots
+from trtconv.export.symbolic.indexing import row_writes
 from trtconv.export.symbolic.rounded_sizes import multiples_as_such
 
 if TYPE_CHECKING:
@@ -281,7 +282,8 @@ def to_onnx(
 
 def translations() -> dict[Any, Callable[..., Any]]:
     """By operator, trtconv's forms of what torch.onnx has none of, or another one."""
-    return {**onnx_form.translations(), **whole_extremes.translations(), **size_roots.translations()}
+    parts = (onnx_form, whole_extremes, size_roots, row_writes)
+    return {target: form for part in parts for target, form in part.translations().items()}
 
 
 def _python_floors(model: Any) -> set[str]:

@@ -16,6 +16,7 @@ from trtconv.export.exporters.floor_division import floor_size_divisions
 from trtconv.export.exporters.one_sided_clip import write_one_sided_clips
 from trtconv.export.exporters.trace import Trace
 from trtconv.export.half_sums import reduce_in_float32
+from trtconv.export.leading_axes import count_axes_from_front
 from trtconv.export.module.creation import created_at
 from trtconv.export.module.flat_module import PREFIX
 from trtconv.export.sizes.exact.whole import ExactSize, write_exact
@@ -58,6 +59,7 @@ def finish(
     write_one_sided_clips(model)
     write_powers_as_products(model)
     reduce_in_float32(model)
+    count_axes_from_front(model)
     set_metadata(model, SPACE_KEY, str(trace.space))
     set_metadata(model, INPUTS_KEY, "\n".join(str(s) for s in trace.specs))
     model.producer_name, model.producer_version = "trtconv", __version__

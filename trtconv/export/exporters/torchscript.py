@@ -78,6 +78,7 @@ def _record_once(trace: Trace, output: Path, opset: int) -> None:
         recorded_forms(opset),
         sizes_as_numbers(),
         mock.patch.object(torch._C, "_jit_onnx_log", return_value=None),
+        no_division_by_nothing(),
     ):
         torch.onnx.export(
             _recorded(trace),
@@ -91,6 +92,50 @@ def _record_once(trace: Trace, output: Path, opset: int) -> None:
             dynamic_axes={n: a for n, a in axes.items() if a},
             do_constant_folding=True,
         )
+
+
+@contextmanager
+def no_division_by_nothing() -> Iterator[None]:
+    """In the block torch.onnx infers only the rank of a Reshape, where a tensor without elements was recorded.
+
+    For a `-1` it divides by the number of elements that are left, in C++, which ends the process by SIGFPE.
+    """
+    import torch
+
+    convert, infer = torch._C._jit_pass_onnx, torch._C._jit_pass_onnx_node_shape_type_inference
+    infer_all = torch._C._jit_pass_onnx_graph_shape_type_inference
+    recorded_nothing = False
+
+    def convert_noting(graph: Any, *rest: Any) -> Any:
+        nonlocal recorded_nothing
+        recorded_nothing = any(0 in _sizes(value) for node in graph.nodes() for value in node.outputs())
+        return convert(graph, *rest)
+
+    def infer_safely(node: Any, *rest: Any) -> None:
+        if node.kind() != "onnx::Reshape" or not recorded_nothing:
+            infer(node, *rest)
+            return
+        x, shape = node.inputsAt(0), node.inputsAt(1)
+        rank = _sizes(shape)[0] if len(_sizes(shape)) == 1 else None
+        if x.type().kind() == "TensorType" and rank is not None:
+            node.output().setType(x.type().with_sizes([None] * rank))
+
+    def infer_graph_safely(*args: Any) -> None:
+        if not recorded_nothing:
+            infer_all(*args)
+
+    with (
+        mock.patch.object(torch._C, "_jit_pass_onnx", convert_noting),
+        mock.patch.object(torch._C, "_jit_pass_onnx_node_shape_type_inference", infer_safely),
+        mock.patch.object(torch._C, "_jit_pass_onnx_graph_shape_type_inference", infer_graph_safely),
+    ):
+        yield
+
+
+def _sizes(value: Any) -> list[int | None]:
+    """The sizes of a value of a recording, None where it has none in it; empty where its rank is not known."""
+    kind = value.type()
+    return (kind.varyingSizes() or []) if kind.kind() == "TensorType" else []
 
 
 @contextmanager

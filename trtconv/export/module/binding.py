@@ -64,7 +64,8 @@ def bind_inputs(
 ) -> Binding:
     """Match input names with forward's parameters by name, and what is left over by position.
 
-    `leading`: the parameters before the first one that has a default or no input are passed by position.
+    `leading`: the parameters before the first one that has a default or no input are passed by position, as they are
+    to a decorator's `(*args, **kwargs)`.
     `claimed`: those of `names` that the user called parameters (`--input PARAMETER=NAME:...`); they have to be.
 
     Raises InvalidRequestError for an input that forward does not take, one given twice, or a parameter without a
@@ -84,6 +85,7 @@ def bind_inputs(
             hint=f"add --input {missing[0]}:DTYPE[D0,D1,...]; its forward takes: {', '.join(named)}",
         )
     hints = annotations_of(forward)
+    leading = leading or _is_behind_arguments(forward)
     slots: list[InputSlot] = []
     positional = rest is not None and bool(loose)
     first = list(itertools.takewhile(lambda n: n in trees and named[n].default is inspect.Parameter.empty, named))
@@ -97,6 +99,12 @@ def bind_inputs(
     slots += [InputSlot(name, rest is None, tree, None) for name, tree in loose.items()]
     slots.sort(key=lambda s: s.keyword)
     return Binding(tuple(slots), renamed)
+
+
+def _is_behind_arguments(forward: Callable[..., Any]) -> bool:
+    """True for a function that stands behind another one's `*args` and has lent it its signature (functools.wraps)."""
+    code = getattr(forward, "__code__", None)
+    return hasattr(forward, "__wrapped__") and code is not None and bool(code.co_flags & inspect.CO_VARARGS)
 
 
 def _match_by_position(

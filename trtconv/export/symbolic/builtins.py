@@ -30,7 +30,18 @@ OWN_PACKAGE = __name__.split(".")[0]
 
 
 class _LikeBuiltin(type):
-    """Makes `isinstance(x, int)` and `issubclass` in the user's code mean what they say."""
+    """Makes `isinstance(x, int)`, `issubclass`, `{int: ...}[type(x)]` and `array.astype(int)` mean what they say."""
+
+    @property
+    def dtype(cls) -> Any:
+        """What NumPy takes the class for."""
+        return np.dtype(cls.__mro__[1])
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.__mro__[1]
+
+    def __hash__(cls) -> int:
+        return hash(cls.__mro__[1])
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.__mro__[1])

@@ -115,3 +115,9 @@ def test_a_shift_has_the_type_of_both(write_module, export, tmp_path, line):
     expected = load_module(ModuleSource(f"{path}:Net", base=path.parent))(torch.from_numpy(i)).numpy()
     assert values.dtype == expected.dtype
     np.testing.assert_array_equal(values, expected)
+
+
+def test_a_quotient_of_sizes_that_is_rounded_to_a_decimal(write_module, export, tmp_path):
+    lines = "        return x * round(t / 7, 1) + round(t / 3, 2)\n"
+    for size, expected, values in _at_each_size(write_module, export, tmp_path, lines, "dynamo"):
+        np.testing.assert_allclose(values, expected, rtol=2e-7, err_msg=str(size))

@@ -122,8 +122,8 @@ def _form(number: Any, kind: str) -> Form | None:
         direct = np.broadcast_to(evaluate_symbolic(expression, sizes, np.float32), lengths)
     except UnreadableError:
         return None
-    # The exporters have no roots and logarithms of sizes.
-    opaque = "OpaqueUnaryFn" in str(expression)
+    # The exporters have no roots and logarithms of sizes, and no `round(number, digits)`.
+    opaque = any(name in str(expression) for name in ("OpaqueUnaryFn", "RoundDecimal"))
     if np.array_equal(exact, direct, equal_nan=True) and not opaque:
         return None
     if prod(lengths) <= MOST_ENTRIES:

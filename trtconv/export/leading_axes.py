@@ -1,0 +1,77 @@
+"""Axes of reductions counted from the front.
+
+ONNX Runtime leaves an axis that is counted from the back (-1) in the shape of a result without elements: ReduceSum of
+(1, 1, 0, 2) over -1 has the shape (1, 1, 0, 2), over 3 it has (1, 1, 0). "No boxes" is such a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import graphs_of
+from trtconv.core.model.inference import infer, without_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import onnx
+
+
+def count_axes_from_front(model: onnx.ModelProto) -> int:
+    """Write negative axes of reductions whose rank is known as positive ones, in place; returns at how many nodes."""
+    import onnx
+    from onnx import numpy_helper
+
+    graphs = list(graphs_of(model.graph))
+    constants = {t.name: t for graph in graphs for t in graph.initializer}
+    held = ((n, a) for g in graphs for n in g.node if n.op_type == "Constant" for a in n.attribute)
+    constants |= {n.output[0]: a.t for n, a in held if a.name == "value"}
+
+    def axes_of(node: onnx.NodeProto) -> list[int]:
+        if len(node.input) > 1:
+            tensor = constants.get(node.input[1])
+            small = tensor is not None and tensor.data_location != onnx.TensorProto.EXTERNAL
+            return [int(i) for i in numpy_helper.to_array(tensor).reshape(-1)] if tensor is not None and small else []
+        return next((list(a.ints) for a in node.attribute if a.name == "axes"), [])
+
+    def counts_back(node: onnx.NodeProto) -> bool:
+        return node.op_type.startswith("Reduce") and not node.domain and any(axis < 0 for axis in axes_of(node))
+
+    nodes = [(graph, node) for graph in graphs for node in graph.node if counts_back(node)]
+    ranks = _ranks(graphs)
+    if any(node.input[0] not in ranks for _, node in nodes):
+        ranks = {**_ranks(graphs_of(infer(without_weights(model)).graph)), **ranks}
+    changed = 0
+    for graph, node in nodes:
+        rank = ranks.get(node.input[0])
+        if rank is None:
+            continue
+        axes = [axis % rank for axis in axes_of(node)]
+        if len(node.input) > 1:
+            tensor = _axes_tensor(axes)
+            if all(t.name != tensor.name for t in graph.initializer):
+                graph.initializer.append(tensor)
+            node.input[1] = tensor.name
+        else:
+            next(a for a in node.attribute if a.name == "axes").ints[:] = axes
+        changed += 1
+    return changed
+
+
+def _axes_tensor(axes: list[int]) -> onnx.TensorProto:
+    """The axes as a constant, with the same name for the same axes."""
+    import onnx
+
+    name = "trtconv_axes_" + "_".join(map(str, axes))
+    return onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [len(axes)], axes)
+
+
+def _ranks(graphs: Iterable[onnx.GraphProto]) -> dict[str, int]:
+    """The ranks of the values whose shapes are written in the graphs, by name."""
+    ranks: dict[str, int] = {}
+    for graph in graphs:
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            if value.type.tensor_type.HasField("shape"):
+                ranks[value.name] = len(value.type.tensor_type.shape.dim)
+        ranks |= {t.name: len(t.dims) for t in graph.initializer}
+    return ranks
