@@ -122,7 +122,7 @@ def A5869SplitsBeyond(self, x):
     return a, b, c, x.narrow(1, x.shape[1] - 1, 1), x.select(1, 7 % x.shape[1]), x[:, -3:-1], x[:, 100:]
 
 
-@forward(X4, **seq(X4, low=2))
+@forward(X4, **seq(X4, low=2), refused="the module cannot be exported: the m")
 def A5870TrianglesOfPairs(self, x):
     """Of two and more (at one the exporter ends the process by SIGFPE): pairs above the diagonal by triu_indices and combinations, a squareform, kron and block_diag of small ones."""
     t = x.shape[1]
