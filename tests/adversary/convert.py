@@ -68,7 +68,7 @@ def convert(module: object, attack: ModuleAttack, folder: Path) -> tuple[Path, t
     request = RewriteRequest(exported.model, folder / "model.trt.onnx", parse_target(attack.target), **attack.options)
     rewritten = rewrite_model(request, SilentProgress())
     report = check_model(CheckRequest(request.output, exported.reference, source_check=False), SilentProgress())
-    keep_if_equal(report, request.output)
+    keep_if_equal(report, request.output, request.output.with_suffix(".report.html"))
     findings = tuple(f.message for f in report.findings)
     return request.output, (*exported.notes, *rewritten.notes, *findings)
 

@@ -94,7 +94,7 @@ class Eager:
         with torch.no_grad(), stable_sorts():
             try:
                 outputs = module(**tensors)
-            except (TypeError, IndexError):  # its parameters have other names, or a hook takes them by position
+            except (TypeError, IndexError, KeyError):  # other names of parameters, or a hook takes them by position
                 outputs = module(*tensors.values())
         return [np.asarray(o.detach().cpu() if hasattr(o, "detach") else o) for o in flatten(outputs)]
 

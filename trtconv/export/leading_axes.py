@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def count_axes_from_front(model: onnx.ModelProto) -> int:
-    """Write negative axes of reductions whose rank is known as positive ones, in place; returns at how many nodes."""
+    """Write negative axes of reductions whose rank is known as positive ones, in place; returns at how many nodes.
+
+    ArgMax and ArgMin are such, too.
+    """
     import onnx
     from onnx import numpy_helper
 
@@ -32,10 +35,12 @@ def count_axes_from_front(model: onnx.ModelProto) -> int:
             tensor = constants.get(node.input[1])
             small = tensor is not None and tensor.data_location != onnx.TensorProto.EXTERNAL
             return [int(i) for i in numpy_helper.to_array(tensor).reshape(-1)] if tensor is not None and small else []
-        return next((list(a.ints) for a in node.attribute if a.name == "axes"), [])
+        written = next((a for a in node.attribute if a.name in ("axes", "axis")), None)
+        return [] if written is None else [written.i] if written.name == "axis" else list(written.ints)
 
     def counts_back(node: onnx.NodeProto) -> bool:
-        return node.op_type.startswith("Reduce") and not node.domain and any(axis < 0 for axis in axes_of(node))
+        reduces = node.op_type.startswith("Reduce") or node.op_type in ("ArgMax", "ArgMin")
+        return reduces and not node.domain and any(axis < 0 for axis in axes_of(node))
 
     nodes = [(graph, node) for graph in graphs for node in graph.node if counts_back(node)]
     ranks = _ranks(graphs)
@@ -53,7 +58,11 @@ def count_axes_from_front(model: onnx.ModelProto) -> int:
                 graph.initializer.append(tensor)
             node.input[1] = tensor.name
         else:
-            next(a for a in node.attribute if a.name == "axes").ints[:] = axes
+            written = next(a for a in node.attribute if a.name in ("axes", "axis"))
+            if written.name == "axis":
+                written.i = axes[0]
+            else:
+                written.ints[:] = axes
         changed += 1
     return changed
 

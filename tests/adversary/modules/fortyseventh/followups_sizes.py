@@ -31,20 +31,20 @@ def A5908MadeDivisible(self, x):
     return x * (int(x.shape[1] * 0.35 + 4) // 8 * 8)
 
 
-@forward(X, **long(X, sizes=RARE), refused="the exported model differs from the")
+@forward(X, **long(X, sizes=RARE))
 def A5909BlocksOfSeventy(self, x):
     """Seven tenths, down to a multiple of 32."""
     k = int(x.shape[1] * 0.7) // 32 * 32
     return x[:, :k], x.sum(1) + k
 
 
-@forward(X, **long(X, sizes=RARE), refused="the exported model differs from the")
+@forward(X, **long(X, sizes=RARE))
 def A5910RoundedBlocks(self, x):
     """Seven tenths, to the nearest multiple of 32, by round."""
     return x * (round(x.shape[1] * 0.7 / 32) * 32)
 
 
-@forward(X, **long(X, sizes=RARE), refused="a size is handed to code that takes")
+@forward(X, **long(X, sizes=RARE), refused="a size is handed to code that takes plai")
 def A5911MultipleByNumpy(self, x):
     """MiDaS: constrain_to_multiple_of by numpy's round of a share."""
     n = (np.round(x.shape[1] * 1.3 / 32) * 32).astype(int)
@@ -59,20 +59,20 @@ def A5912PictureToMultiples(self, x):
     return x[:, :, : max(nh // 4, 1), : max(nw // 4, 1)].mean((2, 3)), torch.zeros(nh), torch.zeros(nw)
 
 
-@forward(X, **long(X, sizes=RARE), refused="the exported model differs from the")
+@forward(X, **long(X, sizes=RARE), refused="the exported model differs from the module")
 def A5913FactorOfInterpolate(self, x):
     """interpolate by factors of which FP32 has another product."""
     f = lambda s: F.interpolate(x[:, None], scale_factor=s, mode="nearest")[:, 0]
     return f(1.3)[:, ::64], f(1.1).sum(1)
 
 
-@forward(X, **long(X, sizes=RARE), refused="the exported model differs from the")
+@forward(X, **long(X, sizes=RARE))
 def A5914FactorsWithoutRecompute(self, x):
     """The same, of seven tenths, linear."""
     return F.interpolate(x[:, None], scale_factor=1.4, mode="linear")[:, 0]
 
 
-@forward(X, **long(X, sizes=(1, 2, 35, 36, 45, 46, 68, 71, 3999, 4000, 4003, 4004)), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=(1, 2, 35, 36, 45, 46, 68, 71, 3999, 4000, 4003, 4004)))
 def A5915MobileNetsWidth(self, x):
     """make_divisible with its correction, of a quarter."""
     t = x.shape[1] * 0.25
@@ -82,13 +82,13 @@ def A5915MobileNetsWidth(self, x):
     return x * n
 
 
-@forward(X, **long(X, sizes=(1, 2, 3999, 4000, 4003, 4004)), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=(1, 2, 3999, 4000, 4003, 4004)))
 def A5916OneWindow(self, x):
     """A window of four sizes in five thousand."""
     return x * 2 if int(x.shape[1] * 0.25) == 1000 else x
 
 
-@forward(X, **long(X, sizes=(1, 2, 35, 36, 43, 44, 4000)), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=(1, 2, 35, 36, 43, 44, 4000)))
 def A5917TwoWindows(self, x):
     """Buckets by quarters: between nine and eleven something is added."""
     q = int(x.shape[1] * 0.25)
@@ -99,7 +99,7 @@ def A5917TwoWindows(self, x):
     return x.cumsum(1)[:, -1], x
 
 
-@forward(X, **long(X, sizes=(1, 2, 1599, 1600, 1601, 3200)), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=(1, 2, 1599, 1600, 1601, 3200)))
 def A5918SecondsOfSound(self, x):
     """Exactly a tenth of a second at 16 kHz, told by a quotient in floats."""
     return x * 2 if x.shape[1] / 16000 == 0.1 else x
@@ -127,7 +127,7 @@ def A5921PairsOfTriangle(self, x):
     return torch.cat([x.flatten(1), z[:, li, lj]], 1)
 
 
-@forward(X4, **seq(X4), refused="the exported model differs from the")
+@forward(X4, **seq(X4))
 def A5922PairsOfTriangleOrNone(self, x):
     """The same of one and more: of one there is no pair."""
     t = x.shape[1]
@@ -136,7 +136,7 @@ def A5922PairsOfTriangleOrNone(self, x):
     return torch.cat([x.flatten(1), z[:, li, lj]], 1)
 
 
-@forward(X4, **seq(X4), refused="the exported model differs from the")
+@forward(X4, **seq(X4))
 def A5923PairsOfOne(self, x):
     """Distances of pairs, none of one."""
     i, j = torch.triu_indices(x.shape[1], x.shape[1], 1)
@@ -228,7 +228,7 @@ def A5934DoublesCastAtOnce(self, x):
     return x.float() * 2
 
 
-@forward(X, **long(X, sizes=RARE), refused="the exported model differs from the")
+@forward(X, **long(X, sizes=RARE))
 def A5935SecondsToFrames(self, x):
     """Frames of 20 ms by seconds, floored in floats, whole hundreds."""
     seconds = x.shape[1] / 100

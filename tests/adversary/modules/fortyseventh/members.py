@@ -173,7 +173,7 @@ class A5758LocalWindowsOfConfig(nn.Module):
         return torch.einsum("bhij,bhje->bhie", s.softmax(-1), k).reshape(n, -1, d)[:, :t]
 
 
-@attack(X4, **seq(X4), refused="the path through the module depends")
+@attack(X4, **seq(X4), refused="the path through the module depends on the size")
 class A5759StateOfGeneratorObject(nn.Module):
     """A generator that keeps a running state between sends; the last value by its return."""
 

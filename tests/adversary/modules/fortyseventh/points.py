@@ -18,7 +18,7 @@ from tests.adversary.values import values_at
 P3, X = "p:float32[N,T,3]", "x:float32[N,T]"
 
 
-@forward(P3, **seq(P3), refused="the path through the module depends")
+@forward(P3, **seq(P3), refused="the path through the module depends on the size")
 def A5784FarthestPoints(self, p):
     """PointNet++: the farthest points of a quarter of them, at least one, then the four nearest within a radius."""
     n, t, _ = p.shape
@@ -56,7 +56,7 @@ def A5785VoxelsByHash(self, p):
     return b, first, mean, h >> 5
 
 
-@forward("a:float32[N,4]", "b:float32[N,4]", "t:float32[N]=0:1", dims="N=1:3:9", feeds=((lambda: {"a": np.array([[1, 0, 0, 0], [1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]], np.float32), "b": np.array([[1, 0, 0, 0], [-1, 0, 0, 0], [0.5, 0.5, 0.5, 0.50001]], np.float32), "t": np.array([0.3, 0.5, 1.0], np.float32)}),), refused="does not compute what the module computes")
+@forward("a:float32[N,4]", "b:float32[N,4]", "t:float32[N]=0:1", dims="N=1:3:9", feeds=((lambda: {"a": np.array([[1, 0, 0, 0], [1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]], np.float32), "b": np.array([[1, 0, 0, 0], [-1, 0, 0, 0], [0.5, 0.5, 0.5, 0.50001]], np.float32), "t": np.array([0.3, 0.5, 1.0], np.float32)}),), refused="/tmp/tmpnb0gy480/model.trt.onnx does not")
 def A5786SlerpShortWay(self, a, b, t):
     """Quaternions: the shorter way, lerp where they are close, to a matrix, and back by the largest of four cases."""
     a, b = F.normalize(a, dim=-1), F.normalize(b, dim=-1)
@@ -230,7 +230,7 @@ def A5798EinopsByHand(self, x):
     return a, b.amax(-1), u[0] - x, u[1].unflatten(1, (g, 3)).mean(2), u[2][..., 0].repeat_interleave(3, 1)[:, :t]
 
 
-@forward("c:float32[N,H,W]", **pix("c:float32[N,H,W]", high=10), refused="the path through the module depends")
+@forward("c:float32[N,H,W]", **pix("c:float32[N,H,W]", high=10), refused="the path through the module depends on the size")
 def A5799CostsAggregated(self, c):
     """Semi-global matching: costs carried along rows with penalties, from left and right, by loops over the width."""
     p1, p2 = 0.1, 0.5
@@ -248,7 +248,7 @@ def A5799CostsAggregated(self, c):
     return s, s.argmin(1)
 
 
-@attack(X, **seq(X), refused="the path through the module depends")
+@attack(X, **seq(X), refused="the path through the module depends on the size")
 class A5800SplinesOfCubics(nn.Module):
     """A natural cubic spline through the input by a solved system of its length, evaluated at twice as many places."""
 

@@ -79,7 +79,7 @@ def A5704ShortestSideWithCap(self, x):
     return F.interpolate(x, size=(newh, neww), mode="bilinear", align_corners=False), torch.tensor([[newh / h, neww / w]])
 
 
-@forward(IMAGE, **pix(IMAGE), refused="the exported model differs from the")
+@forward(IMAGE, **pix(IMAGE), refused="the exported model differs from the module")
 def A5705PilBicubicAntialiased(self, x):
     """Half of the size by floor division with antialiasing, then back with the nearest-exact."""
     h, w = x.shape[-2:]
@@ -130,7 +130,7 @@ def A5708ShiftInTime(self, x):
     return out.view_as(x)
 
 
-@forward("x:float32[N,T,2,H,W]", **frames("x:float32[N,T,2,H,W]"), refused="the path through the module depends")
+@forward("x:float32[N,T,2,H,W]", **frames("x:float32[N,T,2,H,W]"), refused="the path through the module depends on the size")
 def A5709FramesOfSlowFast(self, x):
     """PySlowFast: a slow pathway by index_select of a linspace cast to long, and eight uniform samples."""
     t = x.shape[1]
@@ -181,7 +181,7 @@ def A5711WeightedBoxes(self, b, s):
     return fused * head[..., None], (w.sum(2) / member.sum(2).clamp(min=1)) * head, head
 
 
-@attack(IMAGE, **pix(IMAGE), refused="the path through the module depends")
+@attack(IMAGE, **pix(IMAGE), refused="the path through the module depends on the size")
 class A5712GridKeptByShape(nn.Module):
     """A meshgrid kept under a key of sizes in a dict of the class, with a limit at which it is cleared."""
 
@@ -200,7 +200,7 @@ class A5712GridKeptByShape(nn.Module):
         return torch.cat([x, g.expand(x.shape[0], -1, -1, -1)], 1), (x * g).sum((2, 3))
 
 
-@forward(IMAGE, **pix(IMAGE), refused="the path through the module depends")
+@forward(IMAGE, **pix(IMAGE), refused="the path through the module depends on the size")
 def A5713SlicesOfSahi(self, x):
     """Sliced inference: tiles of six that overlap by two, the last moved back to the border, counted and averaged."""
     h, w = x.shape[-2:]
@@ -225,7 +225,7 @@ def A5713SlicesOfSahi(self, x):
     return out / cnt
 
 
-@attack("x:float32[N,3,H,W]", **pix("x:float32[N,3,H,W]", low=1, high=20), refused="the path through the module depends")
+@attack("x:float32[N,3,H,W]", **pix("x:float32[N,3,H,W]", low=1, high=20), refused="the exported model differs from the module")
 class A5714PositionsResizedBicubic(nn.Module):
     """DINOv2's interpolate_pos_encoding with an offset of 0.1, scale factors by floats, and the same size as a short way."""
 
@@ -276,7 +276,7 @@ def A5716InpaintedByDiffusion(self, x, m):
     return y, known.mean((1, 2, 3))
 
 
-@forward("a:float32[N,T,4]", "b:float32[N,S,4]", **two("a:float32[N,T,4]", "b:float32[N,S,4]", zero=True), refused="the exported model differs from the")
+@forward("a:float32[N,T,4]", "b:float32[N,S,4]", **two("a:float32[N,T,4]", "b:float32[N,S,4]", zero=True))
 def A5717GeneralisedIou(self, a, b):
     """GIoU, DIoU and CIoU of all pairs, with atan of ratios of sides that may be zero, and none of the second."""
     cx = lambda v: torch.cat([v[..., :2] - v[..., 2:].abs() / 2, v[..., :2] + v[..., 2:].abs() / 2], -1)  # noqa: E731
@@ -309,7 +309,7 @@ class A5718BlurPoolReflects(nn.Module):
         return F.conv2d(self.pad(F.max_pool2d(x, 2, 1)), self.filt, stride=2, groups=x.shape[1])
 
 
-@forward("x:float32[N,3,H,W]", "d:float32[N,1,H,W]=0.1:9", **pix("x:float32[N,3,H,W]", "d:float32[N,1,H,W]=0.1:9"), refused="the path through the module depends")
+@forward("x:float32[N,3,H,W]", "d:float32[N,1,H,W]=0.1:9", **pix("x:float32[N,3,H,W]", "d:float32[N,1,H,W]=0.1:9"), refused="the exported model differs from the module")
 def A5719DepthToPoints(self, x, d):
     """Depth to points by an inverse of the camera from sizes, and back into the other camera with a z that is clamped."""
     n, _, h, w = d.shape

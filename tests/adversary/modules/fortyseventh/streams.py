@@ -105,7 +105,7 @@ def A5726RevInWithTrend(self, x):
     return trend[:, -1:] + season, rest / sd, trend
 
 
-@forward(X4, **seq(X4), refused="the path through the module depends")
+@forward(X4, **seq(X4), refused="the exported model differs from the module")
 def A5727AutoCorrelation(self, x):
     """Autoformer: the best int(ln(length)) delays of a correlation by transforms, rolled and added up."""
     t = x.shape[1]
@@ -240,7 +240,7 @@ def A5733SpecAugmentFixed(self, x, l):  # noqa: E741
     return y.masked_fill(pad[:, None], 0), out, torch.div(l + 3, 4, rounding_mode="trunc") == out, (t + 3) // 4 - y.shape[-1] + pad.sum(1)
 
 
-@attack(X4, **seq(X4), refused="the path through the module depends")
+@attack(X4, **seq(X4), refused="the path through the module depends on the size")
 class A5734ChunkedLstmStates(nn.Module):
     """An LSTM by chunks of five with its states from one to the next, the shorter one last, projected and turned."""
 
@@ -310,7 +310,7 @@ def A5738AlignedByDtw(self, q, k):
     return prev[:, -1] / (t + s)
 
 
-@forward(WAVE, **wav(WAVE, low=16), refused="the module cannot be exported: torch")
+@forward(WAVE, **wav(WAVE, low=16))
 def A5739MfccByHand(self, x):
     """MFCC: frames, a window, a power spectrum, eight bands by triangles from numpy, logs, DCT and a lifter."""
     hz = np.linspace(0, 2595 * np.log10(1 + 8000 / 700), 8)

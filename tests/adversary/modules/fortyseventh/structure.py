@@ -62,7 +62,7 @@ class SumNeck(nn.Module):
         return levels[0]
 
 
-@attack(X4, **seq(X4), refused="the path through the module depends")
+@attack(X4, **seq(X4), refused="the path through the module depends on the size")
 class A5741BuiltFromConfig(nn.Module):
     """A neck of a registry; how many levels there are depends on the length."""
 
@@ -91,7 +91,7 @@ def shape_contract(**axes):
     return wrap
 
 
-@attack(X4, **seq(X4), refused="the module itself raises KeyError fo")
+@attack(X4, **seq(X4))
 class A5742SizesByDecorator(nn.Module):
     """The decorator finds a size and hands it in; a threshold of the odd and even."""
 
@@ -301,7 +301,7 @@ class A5750WindowsOfGenerator(nn.Module):
         return torch.stack(run, 1)[:, -1], sum(pairs, torch.zeros(1)) + len(run)
 
 
-@attack(X4, **seq(X4), refused="the exported model differs from the")
+@attack(X4, **seq(X4), refused="the exported model differs from the module")
 class A5751MethodsBoundLater(nn.Module):
     """The forward of a child is replaced by a bound method with a weak reference to its owner."""
 

@@ -13,12 +13,16 @@ def is_narrow(dtype: Any) -> bool:
 
 
 def any_or_all(func: Any, x: Any, *args: Any, **named: Any) -> Any:
-    """`any` and `all` of uint8, which torch gives as uint8 and the exporters as booleans."""
+    """`any` and `all` of numbers: torch.onnx counts those that are not 0 once they are cut to whole ones, as 0.3 is.
+
+    Of uint8 torch gives uint8, and the exporters give booleans.
+    """
     import torch
 
-    if x.dtype != torch.uint8:
+    if not isinstance(x, torch.Tensor) or x.dtype == torch.bool or x.dtype.is_complex:
         return NotImplemented
-    return func(x != 0, *args, **named).to(torch.uint8)
+    result = func(x != 0, *args, **named)
+    return result.to(torch.uint8) if x.dtype == torch.uint8 else result
 
 
 def product(func: Any, x: Any, y: Any, *rest: Any, **named: Any) -> Any:
