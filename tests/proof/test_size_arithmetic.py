@@ -8,6 +8,7 @@ from onnx.reference import ReferenceEvaluator
 
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
+from trtconv.export.sizes.intervals import Bounds
 from trtconv.proof.joint_sizes import size_grids
 from trtconv.proof.size_arithmetic import NotSizesError, SizeArithmetic, truths
 
@@ -64,6 +65,16 @@ def test_what_another_size_decides_or_does_not_fit_is_no_arithmetic(body):
     arithmetic = SizeArithmetic(model_of(body).graph, SPECS)
     with pytest.raises(NotSizesError):
         arithmetic.value("y", next(iter(size_grids(SPACE, ["N", "T"]))), np.float32)
+
+
+def test_a_dim_that_is_taken_from_the_back_of_a_part_of_a_shape():
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,T,H,W] x) => (int64 y) <int64 last = {-1}> { s = Shape<start=1, end=3>(x) y = Gather(s, last) }"""
+    model, specs = parser.parse_model(text), (parse_tensor("x:float32[N,T,H,W]"),)
+    space = parse_space(["N=1:1:3", "T=1:9:40", "H=2:6:7", "W=1:1:1"])
+    assert SizeArithmetic(model.graph, specs).dims("y") == {"H"}
+    bounds = Bounds(model.graph, specs, space).of("y")
+    assert (bounds.low, bounds.high) == (2, 7)
 
 
 def test_the_model_is_valid():

@@ -149,16 +149,19 @@ class SizeArithmetic:
 
     def _gathered_dim(self, node: onnx.NodeProto) -> set[str] | None:
         """The one dim that a Gather takes out of a shape; None for another node."""
+        import numpy as np
+
         shape = self._makers.get(node.input[0]) if node.op_type == "Gather" else None
         spec = self._specs.get(shape.input[0]) if shape is not None and shape.op_type == "Shape" else None
         if spec is None:
             return None
+        ends = {a.name: a.i for a in shape.attribute} if shape is not None else {}
+        dims = spec.dims[ends.get("start", 0) : ends.get("end", len(spec.dims))]
         try:
-            places = self._value(node.input[1], {}, float, {}).items
-        except (NotSizesError, AttributeError):
+            chosen = [dims[int(i)] for i in self.value(node.input[1], {}, np.float64)]
+        except (NotSizesError, AttributeError, IndexError):
             return None
-        start = next((a.i for a in shape.attribute if a.name == "start"), 0) if shape is not None else 0
-        return {d for p in places if isinstance(d := spec.dims[start:][int(p)], str)}
+        return {d for d in chosen if isinstance(d, str)}
 
     def value(self, name: str, grids: Mapping[str, Array], kind: type[np.floating[Any]]) -> list[Array]:
         """The elements of a value in their order, floats as `kind`, each over the joint sizes. Raises NotSizesError."""

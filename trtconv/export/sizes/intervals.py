@@ -87,10 +87,11 @@ class Bounds:
         if shape is None or shape.op_type != "Shape" or index is None or index.size != 1:
             return None
         spec = self._specs.get(shape.input[0])
-        first = next((a.i for a in shape.attribute if a.name == "start"), 0)
-        if spec is None or first + int(index.item()) >= len(spec.dims):
+        ends = {a.name: a.i for a in shape.attribute}
+        dims = spec.dims[ends.get("start", 0) : ends.get("end", len(spec.dims))] if spec is not None else ()
+        if not -len(dims) <= int(index.item()) < len(dims):
             return None
-        dim = spec.dims[first + int(index.item())]
+        dim = dims[int(index.item())]
         if isinstance(dim, int):
             return Interval(dim, dim, True)
         return Interval(self._space[dim].min, self._space[dim].max, True)
