@@ -45,6 +45,14 @@ def test_an_unknown_rank_is_left():
     assert count_axes_from_front(model) == 0
 
 
+def test_behind_a_squeeze_of_whatever_is_one_the_rank_is_open():
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]>
+        g (float[N,1,5] x) => (int64 y) <float[N,5] r> { r = Squeeze(x) y = ArgMax<axis=-1, keepdims=0>(r) }"""
+    )
+    assert count_axes_from_front(model) == 0
+
+
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 def test_no_boxes(write_module, export, tmp_path, exporter):
     path = write_module(

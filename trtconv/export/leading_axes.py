@@ -43,6 +43,8 @@ def count_axes_from_front(model: onnx.ModelProto) -> int:
         return reduces and not node.domain and any(axis < 0 for axis in axes_of(node))
 
     nodes = [(graph, node) for graph in graphs for node in graph.node if counts_back(node)]
+    if any(_leaves_the_rank_open(node) for graph in graphs for node in graph.node):
+        return 0
     ranks = _ranks(graphs)
     if any(node.input[0] not in ranks for _, node in nodes):
         ranks = {**_ranks(graphs_of(infer(without_weights(model)).graph)), **ranks}
@@ -65,6 +67,11 @@ def count_axes_from_front(model: onnx.ModelProto) -> int:
                 written.ints[:] = axes
         changed += 1
     return changed
+
+
+def _leaves_the_rank_open(node: onnx.NodeProto) -> bool:
+    """True for a Squeeze of whatever is 1, whose rank the file has for the traced sizes alone."""
+    return node.op_type == "Squeeze" and len(node.input) < 2 and not node.attribute
 
 
 def _axes_tensor(axes: list[int]) -> onnx.TensorProto:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+# Samples that are run once more, to see where one parts from the first.
+MOST_LOOKED_AT = 6
 READS_A_VALUE = (
     "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor operations, or "
     "say with a value range which values there are (--input NAME:float32[...]=LOW:HIGH)"
@@ -117,14 +120,15 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     base = job.request.source.base
     details = [a.describe() for a in attempts]
     wrongs = [a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None]
-    # Both sides of a fork by size are in such a file, and it is wrong for another reason.
+    # Both sides of a fork by size may be in such a file, and it is wrong for another reason.
     split = [a for a in attempts if a.way.splits and a.verdict is not None and a.verdict in wrongs]
     rounded = next((a.verdict for a in split if _is_rounded_size(a)), None)
     if rounded is not None:
         return _difference_error(attempts, job, rounded, paths)
     fork, at, by_size = _fork(job, wrongs)
-    if fork is not None and by_size and split and split[-1].verdict is not None and split[-1].verdict.refusal is None:
-        return _difference_error(attempts, job, split[-1].verdict, paths)
+    both = split[-1].verdict if split and by_size else None
+    if fork is not None and both is not None and both.refusal is None and _has_both_ways(job, fork, both):
+        return _difference_error(attempts, job, both, paths)
     if fork is not None:
         here = str(job.samples.items[0].point)
         kind = "the size" if by_size else "the values of the inputs"
@@ -310,7 +314,7 @@ def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str
         return fork, "other values of the same size", False
     failed = list(dict.fromkeys(w.at for w in wrongs if w.at is not None))
     others.sort(key=lambda s: s.point not in failed)
-    looked_at = [(s.point, s.inputs) for s in others[:6]]
+    looked_at = [(s.point, s.inputs) for s in others[:MOST_LOOKED_AT]]
     looked_at = [(at, job.make(at)) for at in failed if all(at != p for p, _ in looked_at)] + looked_at
     for point, inputs in looked_at:
         fork = find_fork(job.runner, first.inputs, inputs)
@@ -322,6 +326,16 @@ def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str
             by_size = point.values == "random" or _parts_by_size(job, fork, point)
             return fork, str(point), by_size and not by_value
     return None, "", True
+
+
+def _has_both_ways(job: ExportTask, fork: Fork, wrong: ProofVerdict) -> bool:
+    """True where a file is wrong at the first sample, or right at an earlier one that goes the fork's other way."""
+    first, *others = job.samples.items
+    if wrong.at == first.point:
+        return True
+    right = itertools.takewhile(lambda sample: sample.point != wrong.at, others)
+    forks = (find_fork(job.runner, first.inputs, sample.inputs) for sample in itertools.islice(right, MOST_LOOKED_AT))
+    return any(other is not None and other.line == fork.line for other in forks)
 
 
 def _parts_by_size(job: ExportTask, fork: Fork, point: SamplePoint) -> bool:
