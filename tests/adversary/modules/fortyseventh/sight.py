@@ -225,7 +225,7 @@ def A5713SlicesOfSahi(self, x):
     return out / cnt
 
 
-@attack("x:float32[N,3,H,W]", **pix("x:float32[N,3,H,W]", low=1, high=20), refused="the exported model differs from the module")
+@attack("x:float32[N,3,H,W]", **pix("x:float32[N,3,H,W]", low=1, high=20), refused="the path through the module depends on the size")
 class A5714PositionsResizedBicubic(nn.Module):
     """DINOv2's interpolate_pos_encoding with an offset of 0.1, scale factors by floats, and the same size as a short way."""
 

@@ -105,7 +105,7 @@ def A5726RevInWithTrend(self, x):
     return trend[:, -1:] + season, rest / sd, trend
 
 
-@forward(X4, **seq(X4), refused="the exported model differs from the module")
+@forward(X4, **seq(X4), refused="the path through the module depends on the size")
 def A5727AutoCorrelation(self, x):
     """Autoformer: the best int(ln(length)) delays of a correlation by transforms, rolled and added up."""
     t = x.shape[1]
