@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import graphs_of
+from trtconv.core.model.bodies import graphs_of, walk_nodes
 from trtconv.core.model.inference import infer, without_weights
 
 if TYPE_CHECKING:
@@ -35,38 +35,42 @@ def count_axes_from_front(model: onnx.ModelProto) -> int:
             tensor = constants.get(node.input[1])
             small = tensor is not None and tensor.data_location != onnx.TensorProto.EXTERNAL
             return [int(i) for i in numpy_helper.to_array(tensor).reshape(-1)] if tensor is not None and small else []
-        written = next((a for a in node.attribute if a.name in ("axes", "axis")), None)
+        written = _axes_attribute(node)
         return [] if written is None else [written.i] if written.name == "axis" else list(written.ints)
 
     def counts_back(node: onnx.NodeProto) -> bool:
         reduces = node.op_type.startswith("Reduce") or node.op_type in ("ArgMax", "ArgMin")
         return reduces and not node.domain and any(axis < 0 for axis in axes_of(node))
 
-    nodes = [(graph, node) for graph in graphs for node in graph.node if counts_back(node)]
-    if any(_leaves_the_rank_open(node) for graph in graphs for node in graph.node):
+    nodes = [node for node in walk_nodes(model.graph.node) if counts_back(node)]
+    if not nodes or any(map(_leaves_the_rank_open, walk_nodes(model.graph.node))):
         return 0
     ranks = _ranks(graphs)
-    if any(node.input[0] not in ranks for _, node in nodes):
+    if any(node.input[0] not in ranks for node in nodes):
         ranks = {**_ranks(graphs_of(infer(without_weights(model)).graph)), **ranks}
     changed = 0
-    for graph, node in nodes:
+    for node in nodes:
         rank = ranks.get(node.input[0])
         if rank is None:
             continue
         axes = [axis % rank for axis in axes_of(node)]
-        if len(node.input) > 1:
+        written = _axes_attribute(node)
+        if written is None:
+            # In the outermost graph, which bodies see: a name stands for one value there and in them.
             tensor = _axes_tensor(axes)
-            if all(t.name != tensor.name for t in graph.initializer):
-                graph.initializer.append(tensor)
+            if all(t.name != tensor.name for t in model.graph.initializer):
+                model.graph.initializer.append(tensor)
             node.input[1] = tensor.name
+        elif written.name == "axis":
+            written.i = axes[0]
         else:
-            written = next(a for a in node.attribute if a.name in ("axes", "axis"))
-            if written.name == "axis":
-                written.i = axes[0]
-            else:
-                written.ints[:] = axes
+            written.ints[:] = axes
         changed += 1
     return changed
+
+
+def _axes_attribute(node: onnx.NodeProto) -> onnx.AttributeProto | None:
+    return next((a for a in node.attribute if a.name in ("axes", "axis")), None)
 
 
 def _leaves_the_rank_open(node: onnx.NodeProto) -> bool:

@@ -46,6 +46,7 @@ class Clock:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
 
 
+@seldom_collected()
 def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
     """Export the module to ONNX and prove the file equal to it at the sample points.
 
@@ -60,14 +61,13 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
     require_distinct(outputs, request.source.files)
     progress.stage("export")
     clock = Clock()
-    with seldom_collected(), clock.step("import"):
+    with clock.step("import"):
         from trtconv.export.module.source import require_torch
 
         require_torch()
         from trtconv.export.module.quiet import collected_noise
     with (
         locked_set(request.output),
-        seldom_collected(),
         collected_noise() as noise,
         FilesRead() as opened,
         _workplace(request.output) as folder,

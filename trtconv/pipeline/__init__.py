@@ -90,6 +90,7 @@ def lay_out(request: ConvertRequest, directory: Path) -> ConvertRequest:
     )
 
 
+@seldom_collected()
 def convert(
     request: ConvertRequest, progress: Progress | None = None, *, cache: EngineCache | None = None
 ) -> ConvertResult:
@@ -100,7 +101,7 @@ def convert(
     when the target lacks a node, OutputBusyError when another process writes there, and what the rooms raise.
     """
     require_possible(request)
-    with locked_set(request.build.output), seldom_collected():
+    with locked_set(request.build.output):
         return _convert(request, progress or SilentProgress(), cache)
 
 

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trtconv.core.model.bodies import graphs_of, walk_nodes
 from trtconv.core.shape_space.space import ShapeSpace
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+Dim = TypeVar("Dim")
 FLOATS, INTEGERS, BOOL = (1, 10, 11, 16), (*range(2, 8), 12, 13), 9
 MOST_ELEMENTS = 64
 MOST_EVALUATED = 1 << 25
@@ -65,6 +66,12 @@ def truths(graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space
         if len(answers) == 2:
             break
     return answers
+
+
+def dims_of_shape(node: onnx.NodeProto, dims: Sequence[Dim]) -> Sequence[Dim]:
+    """Those of the dims of its input that a Shape gives."""
+    ends = {a.name: a.i for a in node.attribute}
+    return dims[ends.get("start", 0) : ends.get("end", len(dims))]
 
 
 class Elements:
@@ -153,10 +160,9 @@ class SizeArithmetic:
 
         shape = self._makers.get(node.input[0]) if node.op_type == "Gather" else None
         spec = self._specs.get(shape.input[0]) if shape is not None and shape.op_type == "Shape" else None
-        if spec is None:
+        if shape is None or spec is None:
             return None
-        ends = {a.name: a.i for a in shape.attribute} if shape is not None else {}
-        dims = spec.dims[ends.get("start", 0) : ends.get("end", len(spec.dims))]
+        dims = dims_of_shape(shape, spec.dims)
         try:
             chosen = [dims[int(i)] for i in self.value(node.input[1], {}, np.float64)]
         except (NotSizesError, AttributeError, IndexError):
@@ -201,8 +207,7 @@ class SizeArithmetic:
         spec = self._specs.get(node.input[0])
         if spec is None:
             raise NotSizesError
-        ends = {a.name: a.i for a in node.attribute}
-        dims = spec.dims[ends.get("start", 0) : ends.get("end", len(spec.dims))]
+        dims = dims_of_shape(node, spec.dims)
         # A dim that the value does not depend on in the end has no grid; whatever stands for it is dropped again.
         return [grids.get(d, np.asarray(1, np.int64)) if isinstance(d, str) else np.asarray(d, np.int64) for d in dims]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of, walk_nodes
 from trtconv.export.sizes.intervals import INTEGERS
+from trtconv.proof.size_arithmetic import dims_of_shape
 
 if TYPE_CHECKING:
     import onnx
@@ -77,8 +78,7 @@ class _ShapeValues:
         axes = self._axes.get(node.input[0])
         if axes is None:
             return None
-        ends = {a.name: a.i for a in node.attribute}
-        chosen = axes[ends.get("start", 0) : ends.get("end", len(axes))] if node.op_type == "Shape" else axes
+        chosen = dims_of_shape(node, axes) if node.op_type == "Shape" else axes
         return frozenset[str]().union(*chosen)
 
     def _follow_axes(self, node: onnx.NodeProto) -> None:

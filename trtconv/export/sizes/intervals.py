@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
+from trtconv.proof.size_arithmetic import dims_of_shape
 
 if TYPE_CHECKING:
     import onnx
@@ -87,8 +88,7 @@ class Bounds:
         if shape is None or shape.op_type != "Shape" or index is None or index.size != 1:
             return None
         spec = self._specs.get(shape.input[0])
-        ends = {a.name: a.i for a in shape.attribute}
-        dims = spec.dims[ends.get("start", 0) : ends.get("end", len(spec.dims))] if spec is not None else ()
+        dims = dims_of_shape(shape, spec.dims) if spec is not None else ()
         if not -len(dims) <= int(index.item()) < len(dims):
             return None
         dim = dims[int(index.item())]

@@ -264,7 +264,7 @@ def symbolic_functions() -> Iterator[None]:
                         return self.__torch_function__(torch.Tensor.copy_, types, (out, result))
                 args, named = with_exact_floats(name, args, named)
                 call = partial(self.call, func, name, args, named)
-                return size_steps.carry(name, args, aliases.follow(func, name, args, named, call))
+                return size_steps.carry(name, args, named, aliases.follow(func, name, args, named, call))
 
         def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
             result = converted_first(name, args, named, self.cast, lambda a, n: self.call(func, name, a, n))

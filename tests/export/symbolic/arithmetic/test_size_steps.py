@@ -47,34 +47,36 @@ BRANCHES = {
     "by the remainder": "math.log2(t) % 1 == 0",
     "decibels": "20 * math.log10(t) - 3 > 30",
     "between": "1 < math.log(t, 3) / 2 + 0.1 <= 1.75",
+    "as a factor": "t * (math.log2(t) > 4) > 0",
     "falling": "int(10 - 2 * math.log2(t)) < 0",
 }
+
+
+def _require_equal_at_each_size(write_module, export, tmp_path, lines, exporter):
+    for size, expected, values in _at_each_size(write_module, export, tmp_path, lines, exporter):
+        np.testing.assert_array_equal(values, expected, err_msg=str(size))
 
 
 @pytest.mark.parametrize("name", BRANCHES)
 def test_a_branch_is_python_s(write_module, export, tmp_path, name):
     lines = f"        if {BRANCHES[name]}:\n            return x.sum(-1) * 0 + 1\n        return x.sum(-1) * 0 + 2\n"
-    for size, expected, values in _at_each_size(write_module, export, tmp_path, lines, "auto"):
-        np.testing.assert_array_equal(values, expected, err_msg=str(size))
+    _require_equal_at_each_size(write_module, export, tmp_path, lines, "auto")
 
 
 def test_a_logarithm_that_is_written_into_is_the_new_number(write_module, export, tmp_path):
     lines = "        k = math.log2(t)\n        k += 1\n        return x.sum(-1) * 0 + int(k) + 10 * int(-k + 9)\n"
-    for size, expected, values in _at_each_size(write_module, export, tmp_path, lines, "dynamo"):
-        np.testing.assert_array_equal(values, expected, err_msg=str(size))
+    _require_equal_at_each_size(write_module, export, tmp_path, lines, "dynamo")
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_is_python_s(write_module, export, tmp_path, name):
     lines = f"        return x.sum(-1) * 0 + ({NUMBERS[name]})\n"
-    for size, expected, values in _at_each_size(write_module, export, tmp_path, lines, "dynamo"):
-        np.testing.assert_array_equal(values, expected, err_msg=str(size))
+    _require_equal_at_each_size(write_module, export, tmp_path, lines, "dynamo")
 
 
 def test_a_recorded_size_is_padded_to_a_power_of_two(write_module, export, tmp_path):
     lines = "        return F.pad(x, (0, (1 << (t - 1).bit_length()) - t)).flip(-1)\n"
-    for size, expected, values in _at_each_size(write_module, export, tmp_path, lines, "torchscript"):
-        np.testing.assert_array_equal(values, expected, err_msg=str(size))
+    _require_equal_at_each_size(write_module, export, tmp_path, lines, "torchscript")
 
 
 @pytest.mark.parametrize("name", TENSORS)

@@ -225,7 +225,7 @@ def _watched(effort: Effort, shared: bool = True) -> Any:
                 return short
             if not kwargs and is_recurrent(func, args):
                 return empty_result(args)
-            return size_steps.carry(name, args, func(*args, **(kwargs or {})))
+            return size_steps.carry(name, args, kwargs or {}, func(*args, **(kwargs or {})))
 
     return Watched()
 

@@ -7,11 +7,11 @@ such a number, `log10(n) == 3`, is looked at over all sizes and becomes one of t
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import reduce
 from typing import Any
 from unittest import mock
 
@@ -66,17 +66,18 @@ def compared(name: str, args: Sequence[Any]) -> Any:
     return NotImplemented if remembered is None else _condition(*remembered)
 
 
-def carry(name: str, args: Sequence[Any], result: Any) -> Any:
+def carry(name: str, args: Sequence[Any], named: Mapping[str, Any], result: Any) -> Any:
     """The result of a call, remembered as a function of the size where it is arithmetic on what is and on numbers.
 
-    What is written into in another way is none any more.
+    A call with keywords (`rounding_mode`) is another function. What is written into in another way is none any more.
     """
     if not any(map(is_remembered, args)):
         return result
     core = name.strip("_")
     turned = core not in _ARITHMETIC and core.startswith("r")
     function = _ARITHMETIC.get(core, _ARITHMETIC.get(core[1:]) if core[:1] in ("r", "i") else None)
-    remembered = _of_numbers(function, args[::-1] if turned else args) if function is not None else None
+    plain = function is not None and not named
+    remembered = _of_numbers(function, args[::-1] if turned else args) if plain else None
     if remembered is not None:
         return remember(result, *remembered)
     if is_remembered(result) and (name.endswith("_") or core in _IN_PLACE) and any(a is result for a in args):
@@ -102,22 +103,23 @@ def _condition(size: Any, holds: Callable[[int], bool]) -> Any:
     low, high = _range(size)
     if high - low >= MOST_LOOKED:
         return NotImplemented
+    runs: list[tuple[int, int]] = []
     try:
-        runs = [(t, [n for n, _ in run]) for t, run in itertools.groupby(
-            ((n, bool(holds(n))) for n in range(low, high + 1)), key=operator.itemgetter(1))]  # fmt: skip
+        for n in range(low, high + 1):
+            if holds(n):
+                first = runs.pop()[0] if runs and runs[-1][1] == n - 1 else n
+                runs.append((first, n))
     except (ArithmeticError, ValueError, TypeError):
         return NotImplemented
-    holding = [(numbers[0], numbers[-1]) for true, numbers in runs if true]
-    if len(holding) > MOST_RUNS:
+    if len(runs) > MOST_RUNS:
         return NotImplemented
-    condition: Any = False
-    for first, last in holding:
-        part = size == first if first == last else _between(size, first, last, low, high)
-        condition = part if condition is False else condition | part
-    return condition
+    parts = [_between(size, first, last, low, high) for first, last in runs]
+    return reduce(operator.or_, parts) if parts else False
 
 
 def _between(size: Any, first: int, last: int, low: int, high: int) -> Any:
+    if first == last:
+        return size == first
     if first == low or last == high:
         return True if (first, last) == (low, high) else size <= last if first == low else size >= first
     return (size >= first) & (size <= last)

@@ -48,10 +48,9 @@ def _slice_scatter(x: Any, src: Any, dim: int = 0, start: Any = None, end: Any =
     if x.shape is None or not isinstance(first, int) or first < 0 or step != 1:
         return core.aten_slice_scatter(x, src, dim, start, end, step)
     axis, size = dim % len(x.shape), _size(x, dim)
-    number = _number_in(x)
-    if number is not None and not (first == 0 and size is not None and end == size):
-        return _padded(x, src, axis, first, number)
     to_the_end = end is None or (isinstance(end, int) and end >= (_LARGEST if size is None else size))
+    if (first or not to_the_end) and (number := _number_in(x)) is not None:
+        return _padded(x, src, axis, first, number)
     before = [_rows(x, axis, _whole(0), _whole(first))] if first else []
     behind = []
     if not to_the_end:
