@@ -129,3 +129,17 @@ def test_a_step_of_whole_numbers_that_was_measured_is_allowed_whole(step):
     assert floor.exact.all()
     assert limit[0, 7] == step
     assert limit[0, :7].max() == 0.0
+
+
+def test_what_was_rounded_to_bfloat16_may_be_one_more_of_its_units_off():
+    """FP32 outputs of a network in bfloat16: an error that is allowed before the rounding may fall to the next unit."""
+    values = (VALUES.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    noise = np.full(values.shape, 1e-3, np.float32)
+    floor = NoiseFloor(noise, np.ones_like(noise), np.zeros(values.shape, bool))
+    added = allow(values, floor).limit - allow(np.nextafter(values, np.float32(np.inf)), floor).limit
+    unit = np.exp2(np.floor(np.log2(np.abs(values))) - 7)
+    allowed = unit <= 12 * 1e-3
+    assert allowed.any()
+    assert not allowed.all()
+    assert added[allowed] == pytest.approx(unit[allowed], rel=1e-3)
+    assert added[~allowed] == pytest.approx(0.0, abs=1e-6)

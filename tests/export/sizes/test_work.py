@@ -54,3 +54,21 @@ def test_interpolation_is_noticed() -> None:
     runner, work = work_of(Resized(), 1, 2, 4, 4)
     assert runner.interpolates
     assert work == 0
+
+
+class Autocast(nn.Module):
+    """A layer of torch's encoder, which runs as one fused operator, in bfloat16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, dropout=0.0)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.layer(input).float()
+
+
+def test_what_is_counted_under_autocast_is_what_a_plain_run_gives() -> None:
+    """Under a mode that watches, the products inside the fused operator were in float32."""
+    _, work = work_of(Autocast().eval(), 2, 9, 32)
+    assert work > 0

@@ -34,7 +34,7 @@ from trtconv.export.module.user_code import blame
 from trtconv.export.recurrent.gates import InexactGates, InexactLogistics
 from trtconv.export.sizes.shape_caches import ShapeCaches
 from trtconv.export.sizes.shared_caches import shared_caches
-from trtconv.export.sizes.work import counted_work
+from trtconv.export.sizes.work import FUSED_ATTENTION, counted_work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,7 +154,9 @@ class ModuleRunner:
         self.interpolates = not INTERPOLATING.isdisjoint(work.names)
         self.has_gates = not {"lstm", "gru"}.isdisjoint(work.names)
         self.ranks = not RANKING.isdisjoint(work.names)
-        return self(inputs) if self.ranks else outputs, work.operations
+        # Under a mode that watches, what a fused operator calls inside does not see torch.autocast.
+        again = self.ranks or not FUSED_ATTENTION.isdisjoint(work.names)
+        return self(inputs) if again else outputs, work.operations
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Outputs keep their dtype; bfloat16 comes as ml_dtypes' bfloat16."""

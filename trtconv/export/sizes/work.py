@@ -15,11 +15,11 @@ from trtconv.export.recurrent.steps import whole_layers
 
 # What writing an element costs beside a multiplication or an addition in a product of matrices: memory is slower.
 PER_ELEMENT = 32.0
+FUSED_ATTENTION = frozenset(("_native_multi_head_attention", "_transformer_encoder_layer_fwd"))
 # Operators that torch's counter does not know, and that multiply rows by the matrices among their arguments.
 BY_MATRICES = (
     "mkldnn_rnn_layer",
-    "_native_multi_head_attention",
-    "_transformer_encoder_layer_fwd",
+    *FUSED_ATTENTION,
     "_thnn_fused_lstm_cell",
     "lstm",
     "gru",

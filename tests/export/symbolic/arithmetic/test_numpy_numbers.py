@@ -25,6 +25,14 @@ class Parts(nn.Module):
         return x[:, : np.minimum(t, 7)] * steps, x.reshape(n, int(np.prod([t, c])))
 
 
+class Cast(nn.Module):
+    def forward(self, x):
+        # As MiDaS does it.
+        rows = (np.round(x.shape[1] * 1.3 / 4) * 4).astype(int)
+        half, third = np.floor(x.shape[1] / 2).astype(np.int64), np.ceil(x.shape[1] / 3).astype("float32")
+        return x * int(rows), x[:, :half] * third
+
+
 class Arrays(nn.Module):
     def forward(self, x):
         scale = np.sqrt(np.arange(4, dtype=np.float32)) + np.float32(np.pi) + np.round(2.567, 1)
@@ -43,7 +51,7 @@ class Resized(nn.Module):
 """
 
 
-@pytest.mark.parametrize("name", ["Scaled", "Parts", "Arrays"])
+@pytest.mark.parametrize("name", ["Scaled", "Parts", "Cast", "Arrays"])
 def test_a_size_stays_a_size(name, write_module, export):
     write_module(NUMPY)
     assert export(f"net.py:{name}", ["x:float32[N,T,4]"], "N=1:2:3 T=4:9:30").sizes.complete

@@ -178,7 +178,7 @@ def is_integer(number: Any) -> Any:
 
 
 def patch_bits_of_sizes(stack: ExitStack) -> None:
-    """Give sizes `bit_length` and `1 << size` while the stack is open: those of torch have neither."""
+    """Give sizes `bit_length`, `1 << size` and `astype` while the stack is open: those of torch have none of them."""
     import torch
 
     for kind in (torch.SymInt, torch.Tensor):
@@ -186,6 +186,16 @@ def patch_bits_of_sizes(stack: ExitStack) -> None:
     stack.enter_context(mock.patch.object(torch.Tensor, "is_integer", is_integer, create=True))
     shifted = mock.patch.object(torch.SymInt, "__rlshift__", lambda bits, number: number * 2**bits, create=True)
     stack.enter_context(shifted)
+    # NumPy's numbers have it, and `np.round(t * 0.5)` of a size is none of them.
+    for kind in (torch.SymInt, torch.SymFloat):
+        stack.enter_context(mock.patch.object(kind, "astype", _as_type, create=True))
+
+
+def _as_type(number: Any, kind: Any, **options: Any) -> Any:
+    import numpy as np
+    import torch
+
+    return torch.sym_int(number) if np.dtype(kind).kind in "iu" else torch.sym_float(number)
 
 
 def _reaches(size: Any, first: int) -> Any:
