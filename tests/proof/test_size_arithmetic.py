@@ -26,11 +26,16 @@ BODIES = {
     "broadcast both ways": "u = Reshape(s, column) y = Mul(k2, u)",
     "a choice in a table": "c = Less(k, t) y = Where(c, k, t)",
     "a sum of all that keeps its axes": "p = Mul(k, t) a = ReduceSum(p) y = Squeeze(a)",
+    "a narrow whole number that wraps": "b = Mul(t, fifty) c = Cast<to=3>(b) y = Cast<to=7>(c)",
+    "arithmetic in bytes": "b = Cast<to=2>(t) c = Mul(b, b) d = Div(c, b) y = Cast<to=7>(d)",
+    "a quotient of narrow numbers": "b = Sub(one, t) c = Cast<to=3>(b) d = Div(c, small) y = Cast<to=7>(d)",
+    "sums in FP64": "b = Cast<to=11>(t) c = Add(b, big) d = Sub(c, big) y = Cast<to=7>(d)",
     "kept sizes of a shape": "u = Reshape(k, kept) y = Add(u, t)",
 }
 CONSTANTS = """
     int64 zero = {0}, int64 one = {1}, int64 two = {2}, int64[1] zeros = {0}, int64[1] ones = {1}, int64[1] two1 = {2},
     int64[1] minus = {-1}, int64[1] least = {-9223372036854775807}, int64[2] column = {-1, 1}, int64[2] row = {1, -1},
+    int64 fifty = {50}, double big = {9007199254740000.0}, int8 small = {2},
     int64[2] kept = {0, -1}, int64[2,3] k = {1, 20, 30, 4, 5, 36}, int64[1,2] k2 = {3, 7}
 """
 
@@ -79,3 +84,15 @@ def test_a_dim_that_is_taken_from_the_back_of_a_part_of_a_shape():
 
 def test_the_model_is_valid():
     onnx.checker.check_model(model_of("y = Identity(t)"))
+
+
+def test_a_size_in_half_precision_is_not_evaluated():
+    """FP16 has no 2049: a condition on such a number is run."""
+    with pytest.raises(NotSizesError):
+        truths(model_of("h = Cast<to=10>(t) i = Cast<to=7>(h) y = Equal(i, two)").graph, "y", SPECS, SPACE)
+
+
+def test_a_float_beyond_a_whole_type_is_not_evaluated():
+    body = "m = Mul(t, fifty) f = Cast<to=1>(m) i = Cast<to=3>(f) j = Cast<to=7>(i) y = Equal(j, two)"
+    with pytest.raises(NotSizesError):
+        truths(model_of(body).graph, "y", SPECS, SPACE)

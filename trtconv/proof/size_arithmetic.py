@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 Dim = TypeVar("Dim")
-FLOATS, INTEGERS, BOOL = (1, 10, 11, 16), (*range(2, 8), 12, 13), 9
+INTEGERS, FLOAT, BOOL, HALF, DOUBLE, BFLOAT16 = (*range(2, 8), 12, 13), 1, 9, 10, 11, 16
 MOST_ELEMENTS = 64
 MOST_EVALUATED = 1 << 25
 # These take elements as they are, in another shape or order, or some of them.
@@ -222,9 +222,9 @@ def _constant(tensor: onnx.TensorProto, kind: Any) -> Elements:
     if values.dtype == np.float32 and kind is np.float64:
         # 0.29 in the source is 0.29 in FP32 here; its shortest decimal is what was written.
         return Elements.shaped([np.asarray(float(str(v))) for v in values], shape)
-    if values.dtype.kind not in "iufb":
+    if values.dtype.kind not in "iufb" or (values.dtype == np.float16 and kind is not np.float64):
         raise NotSizesError
-    return Elements.shaped([np.asarray(v.astype(kind) if values.dtype.kind == "f" else v) for v in values], shape)
+    return Elements.shaped([np.asarray(v) for v in values], shape)
 
 
 def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
@@ -235,14 +235,13 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
     if op in STRUCTURAL:
         return _arranged(op, attributes, inputs)
     if op == "Cast":
-        to = attributes["to"].i
-        target = kind if to in FLOATS else np.int64 if to in INTEGERS else np.bool_ if to == BOOL else None
-        if target is None:
-            raise NotSizesError
-        return inputs[0].mapped(lambda e: e.astype(target))
+        return inputs[0].mapped(functools.partial(_cast, to=attributes["to"].i, kind=kind))
     with np.errstate(all="ignore"):
         if op in OF_ONE:
             return inputs[0].mapped(getattr(np, OF_ONE[op]))
+        if op == "Pow" and any(e.dtype.kind != "f" for e in inputs[0].items):
+            # Of whole numbers the result has their type, whatever that of the exponent.
+            raise NotSizesError
         if op in OF_TWO and len(inputs) == 2:
             return _broadcast(getattr(np, OF_TWO[op]), inputs)
         if op == "Div" and len(inputs) == 2:
@@ -258,6 +257,30 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
             keeps = attributes["keepdims"].i if "keepdims" in attributes else 1
             return Elements.shaped([total], (1,) * len(inputs[0].shape) if keeps else ())
     raise NotSizesError
+
+
+def _cast(number: Array, to: int, kind: Any) -> Array:
+    """To an ONNX element type; floats to `kind`, FP64 to itself. Whole numbers wrap as they do in ONNX Runtime.
+
+    Raises NotSizesError for halves, which round sizes from 2049 on, but where `kind` is what was written; and for
+    floats beyond the whole numbers of a type, of which each library makes another.
+    """
+    import numpy as np
+    from onnx import helper
+
+    if to in (HALF, BFLOAT16) and kind is not np.float64:
+        raise NotSizesError
+    if to in (FLOAT, HALF, BFLOAT16):
+        return number.astype(kind)
+    if to not in (*INTEGERS, BOOL, DOUBLE):
+        raise NotSizesError
+    dtype = helper.tensor_dtype_to_np_dtype(to)
+    if to in INTEGERS and number.dtype.kind == "f":
+        limits = np.iinfo(dtype)
+        # A NaN is in no range. The largest int64 is no float: the next one is beyond it.
+        if not np.all((number >= limits.min) & (number < float(limits.max) + 1.0)):
+            raise NotSizesError
+    return number.astype(dtype)
 
 
 def _arranged(op: str, attributes: Mapping[str, Any], inputs: list[Elements]) -> Elements:
@@ -326,7 +349,9 @@ def _divide(a: Array, b: Array) -> Array:
 
     if a.dtype.kind == "f" or b.dtype.kind == "f":
         return np.asarray(np.true_divide(a, b))
-    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.maximum(np.abs(b), 1)))
+    dtype = np.result_type(a, b)
+    a, b = a.astype(np.int64), b.astype(np.int64)
+    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.maximum(np.abs(b), 1))).astype(dtype)
 
 
 def _modulo(a: Array, b: Array) -> Array:

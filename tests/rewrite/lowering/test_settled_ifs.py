@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+import pytest
 from onnx import numpy_helper
 
 from tests.foreign.models import rate_net
@@ -71,3 +72,28 @@ def test_an_if_that_one_pair_of_sizes_decides_stays():
     assert "If" in operators(settle_ifs(model, wide, RewriteRecord()))
     narrow = RewriteSetting(SETTING.target, parse_space(["H=5:8:12 W=6:9:400"]), specs, True)
     assert "If" not in operators(settle_ifs(model, narrow, RewriteRecord()))
+
+
+@pytest.mark.parametrize("dtype", [onnx.TensorProto.INT8, onnx.TensorProto.FLOAT16])
+def test_an_if_of_a_size_in_a_narrow_type_is_asked_at_every_size(dtype):
+    """253 as int8 is -3, and 2049 as FP16 is 2048: at one size of 3000 the other branch is taken."""
+    sought = -3 if dtype == onnx.TensorProto.INT8 else 2048
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,T] x) => (float[N,T] y) <int64 one = {{1}}, int64 sought = {{{sought}}}, int64 most = {{2049}}> {{
+      shape = Shape(x)
+      size = Gather(shape, one)
+      narrow = Cast<to={int(dtype)}>(size)
+      wide = Cast<to=7>(narrow)
+      is_sought = Equal(wide, sought)
+      is_most = Equal(size, most)
+      condition = And(is_sought, is_most)
+      y = If(condition) <then_branch = a () => (float[N,T] b) {{ b = Neg(x) }},
+        else_branch = c () => (float[N,T] d) {{ d = Abs(x) }}>
+    }}""")
+    if dtype == onnx.TensorProto.INT8:
+        next(n for n in model.graph.node if n.op_type == "If").input[0] = "is_sought"
+    specs, record = (parse_tensor("x:float32[N,T]"),), RewriteRecord()
+    space = parse_space(["N=1:2:300", "T=1:500:3000"])
+    settled = settle_ifs(model, RewriteSetting(parse_target("tensorrt==8.6"), space, specs, True), record)
+    assert "If" in operators(settled)
+    assert not record.notes

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PASSED_ON = ("Squeeze", "Unsqueeze", "Reshape", "Identity", "Slice", "Gather", "Expand", "Flatten")
 INTEGERS = (2, 3, 4, 5, 6, 7, 12, 13)
+WIDE = 32
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,20 @@ class Bounds:
         if node.op_type in PASSED_ON:
             return self.of(node.input[0])
         if node.op_type == "Cast":
-            whole = next(a.i for a in node.attribute if a.name == "to") in INTEGERS
-            return self.of(node.input[0]) if whole else UNKNOWN
+            return self._cast(node)
         return combine(node.op_type, [self.of(i) for i in node.input])
+
+    def _cast(self, node: onnx.NodeProto) -> Interval:
+        """The bounds of what is cast, where the type holds it: beyond, it wraps. Sizes are taken to fit int32."""
+        import numpy as np
+        from onnx import helper
+
+        to = next(a.i for a in node.attribute if a.name == "to")
+        if to not in INTEGERS:
+            return UNKNOWN
+        bounds, limits = self.of(node.input[0]), np.iinfo(helper.tensor_dtype_to_np_dtype(to))
+        holds = limits.bits >= WIDE and limits.min < 0
+        return bounds if holds or limits.min <= bounds.low <= bounds.high <= limits.max else UNKNOWN
 
     def _input_dim(self, node: onnx.NodeProto) -> Interval | None:
         shape, index = self._producers.get(node.input[0]), self.constant(node.input[1])

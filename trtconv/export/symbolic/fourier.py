@@ -16,10 +16,11 @@ from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic, same
 NORMS = (None, "backward", "ortho", "forward")
 
 
-def _waves(length: Any, rows: Any, columns: Any, like: Any) -> tuple[Any, Any]:
-    """Cosines and sines of 2 pi j k / length for j in rows, k in columns.
+def _waves(length: Any, rows: Any, columns: Any, like: Any, sign: float = 1.0) -> tuple[Any, Any]:
+    """Cosines, and sines times `sign`, of 2 pi j k / length for j in rows, k in columns.
 
-    The product j k is reduced by whole turns as an integer, so that the angle keeps its digits.
+    The product j k is reduced by whole turns as an integer, so that the angle keeps its digits. At whole and half turns
+    the sine is +0: the spectrum of a real signal is real there, and its phase 0 or pi, never -pi.
     """
     import torch
 
@@ -27,7 +28,8 @@ def _waves(length: Any, rows: Any, columns: Any, like: Any) -> tuple[Any, Any]:
     turn = (product - floor_ratio(product, length) * length).to(torch.float32)
     step = 2.0 * math.pi / (scalar(length, like) if is_symbolic(length) else length)
     angle = turn * step
-    return torch.cos(angle), torch.sin(angle)
+    real = torch.logical_or(turn == 0, turn * 2 == length)
+    return torch.cos(angle), torch.where(real, 0.0, torch.sin(angle) * sign)
 
 
 def _scale(length: Any, like: Any, norm: str | None, inverse: bool) -> Any:
@@ -63,20 +65,20 @@ def _transformed(x: Any, dim: int, sign: float, count: Any, norm: str | None) ->
     if axis == -2:
         # The matrices on the left, and no transposes: two of them around a product are what RTX's Myelin fails at.
         real, imaginary = _parts(x)
-        cosine, sine = _waves(length, count, length, real)
+        cosine, sine = _waves(length, count, length, real, sign)
 
         def product(wave: Any, part: Any) -> Any:
             return wave @ part
     else:
         real, imaginary = _parts(x.transpose(axis, -1))
-        cosine, sine = _waves(length, length, count, real)
+        cosine, sine = _waves(length, length, count, real, sign)
 
         def product(wave: Any, part: Any) -> Any:
             return (part @ wave).transpose(axis, -1)
 
-    spectrum = [product(cosine, real), product(sine, real) * sign]
+    spectrum = [product(cosine, real), product(sine, real)]
     if imaginary is not None:
-        spectrum = [spectrum[0] - product(sine, imaginary) * sign, spectrum[1] + product(cosine, imaginary)]
+        spectrum = [spectrum[0] - product(sine, imaginary), spectrum[1] + product(cosine, imaginary)]
     scale = _scale(length, real, norm, sign > 0)
     return torch.complex(*(part / scale for part in spectrum))
 

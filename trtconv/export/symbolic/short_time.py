@@ -128,8 +128,8 @@ def fourier_columns(length: int, onesided: bool, device: Any = None) -> tuple[An
     bins = length // 2 + 1 if onesided else length
     turns = np.outer(np.arange(length), np.arange(bins)) % length
     angles = 2 * np.pi * turns / length
-    sine = np.where(2 * turns % length == 0, 0.0, np.sin(angles))
-    real, imaginary = (torch.from_numpy(part.astype(np.float32)) for part in (np.cos(angles), -sine))
+    negative_sine = np.where(2 * turns % length == 0, 0.0, -np.sin(angles))
+    real, imaginary = (torch.from_numpy(part.astype(np.float32)) for part in (np.cos(angles), negative_sine))
     return real.to(device), imaginary.to(device)
 
 

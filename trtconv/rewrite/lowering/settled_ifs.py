@@ -9,8 +9,9 @@ nested branches nor behind an If whose branches differ in rank.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import suppress
 
 import numpy as np
 import onnx
@@ -26,8 +27,8 @@ from trtconv.core.model.provenance import origin_of
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, covering_sizes
-from trtconv.proof.points import SamplePoint, batch_dims, sample_inputs, sample_points
-from trtconv.proof.size_arithmetic import NotSizesError, truths
+from trtconv.proof.points import batch_dims, sample_points
+from trtconv.proof.size_arithmetic import NotSizesError, SizeArithmetic, truths
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.branches import write_out
 
@@ -41,6 +42,9 @@ MOST_TURNS = 64
 SCANNED = 6
 FEWEST = 40
 SECONDS = 2.0
+# Joint sizes of which none is left out where nothing but sizes is computed, at a tenth of a millisecond each: what is
+# asked may hold at one of thousands.
+MOST_RUN = 1 << 16
 
 
 def settle_ifs(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteRecord) -> onnx.ModelProto:
@@ -97,11 +101,18 @@ def _truths(model: onnx.ModelProto, name: str, setting: RewriteSetting, record: 
     except NotSizesError:
         pass
     answers: set[bool] = set()
-    effort, tried, total = Effort(SECONDS, FEWEST), 0, count_sizes(setting.space)
+    depends, fewest = list(setting.space), FEWEST
+    with suppress(NotSizesError):
+        depends = [n for n in setting.space if n in SizeArithmetic(model.graph, setting.specs).dims(name)]
+        fewest = MOST_RUN
+    total = count_sizes(setting.space, depends)
+    effort, tried = Effort(SECONDS, fewest), 0
     try:
         run = OnnxRuntimeRunner(_leading_to(model, [name]).SerializeToString())
-        for point in _points(setting.space, setting.specs):
-            answers.add(bool(np.asarray(run(sample_inputs(setting.specs, point))[name]).reshape(-1)[0]))
+        for sizes in _sizes(setting.space, setting.specs, depends):
+            # Of what is asked about sizes the values are nothing.
+            inputs = {s.name: np.zeros(s.shape(sizes), s.dtype.numpy()) for s in setting.specs}
+            answers.add(bool(np.asarray(run(inputs)[name]).reshape(-1)[0]))
             tried += 1
             if len(answers) > 1 or not effort.step():
                 break
@@ -113,20 +124,26 @@ def _truths(model: onnx.ModelProto, name: str, setting: RewriteSetting, record: 
     return answers
 
 
-def _points(space: ShapeSpace, specs: Sequence[TensorSpec]) -> Iterator[SamplePoint]:
-    """The sizes at which a model is compared, those next to the ends of each dim, then all others while time lasts."""
-    points = {p.dims: p for p in sample_points(space, specs) if p.values == "random"}
-    opt = next(p for p in points.values() if p.label == "opt")
-    for name, dim_range in space.dims:
-        values = dim_range.values()
-        for size in dict.fromkeys((*values[:SCANNED], *values[-SCANNED:])):
-            dims = tuple((n, size if n == name else v) for n, v in opt.dims)
-            points.setdefault(dims, replace(opt, label=f"{name}-{size}", dims=dims))
-    yield from points.values()
-    for sizes in covering_sizes(space, batch_dims(specs)):
-        dims = tuple((n, sizes[n]) for n, _ in opt.dims)
-        if dims not in points:
-            yield replace(opt, label="joint", dims=dims)
+def _sizes(space: ShapeSpace, specs: Sequence[TensorSpec], depends: Sequence[str]) -> Iterator[dict[str, int]]:
+    """The sizes at which a model is compared, those next to the ends of each dim, then all others while time lasts.
+
+    Each joint size of the dims `depends` comes once; the others have their opt sizes, but where the model is compared.
+    """
+    compared = [dict(p.dims) for p in sample_points(space, specs) if p.values == "random"]
+    opt = space.pick("opt")
+    ends = [{**opt, n: size} for n in depends for size in _ends(space[n].values())]
+    part = ShapeSpace(tuple((n, space[n]) for n in depends))
+    rest = ({**opt, **sizes} for sizes in covering_sizes(part, batch_dims(specs)))
+    emitted: set[tuple[int, ...]] = set()
+    for sizes in itertools.chain(compared, ends, rest):
+        key = tuple(sizes[n] for n in depends)
+        if key not in emitted:
+            emitted.add(key)
+            yield sizes
+
+
+def _ends(values: range) -> list[int]:
+    return [*values[:SCANNED], *values[-SCANNED:]]
 
 
 def _by_size(name: str, makers: dict[str, onnx.NodeProto], constants: set[str]) -> bool:

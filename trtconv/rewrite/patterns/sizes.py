@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from trtconv.rewrite.graph.index import Graph, Node
 
 DEPTH = 32
+# Element types that hold sizes as they are: FP32, int32, int64 and FP64.
+HOLDING_SIZES = (1, 6, 7, 11)
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ def size_element(graph: Graph, name: str, index: int, depth: int = DEPTH) -> Siz
         return None
     if node.key == "Shape":
         return _dim(graph, node, index)
+    if node.key == "Cast" and node.attr("to") not in HOLDING_SIZES:
+        return None
     if node.key in ("Identity", "Cast", "Unsqueeze", "Squeeze", "Floor", "Reshape"):
         flat_input = graph.rank(node.inputs[0])
         return size_element(graph, node.inputs[0], index, depth - 1) if flat_input in (0, 1) else None
