@@ -10,7 +10,8 @@ from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export.sizes.intervals import Bounds
 from trtconv.proof.joint_sizes import size_grids
-from trtconv.proof.size_arithmetic import NotSizesError, SizeArithmetic, truths
+from trtconv.proof.size_arithmetic import SizeArithmetic, truths
+from trtconv.proof.size_elements import NotSizesError
 
 SPECS = (parse_tensor("x:float32[N,T]"),)
 SPACE = parse_space(["N=1:1:3", "T=1:9:40"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from trtconv.core.model.bodies import graphs_of, walk_nodes
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, size_grids
+from trtconv.proof.size_elements import STRUCTURAL, Elements, NotSizesError, arrange, broadcast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +24,6 @@ Dim = TypeVar("Dim")
 INTEGERS, FLOAT, BOOL, HALF, DOUBLE, BFLOAT16 = (*range(2, 8), 12, 13), 1, 9, 10, 11, 16
 MOST_ELEMENTS = 64
 MOST_EVALUATED = 1 << 25
-# These take elements as they are, in another shape or order, or some of them.
-STRUCTURAL = ("Identity", "Squeeze", "Unsqueeze", "Reshape", "Concat", "Gather", "Slice")
 COMPARING = {
     "Equal": "equal",
     "Less": "less",
@@ -48,10 +46,6 @@ OF_TWO |= COMPARING
 LIBRARY = frozenset(("Log", "Exp", "Sin", "Cos", "Tan", "Tanh", "Pow"))
 
 
-class NotSizesError(Exception):
-    """The value is not arithmetic on shapes and constants."""
-
-
 def truths(graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space: ShapeSpace) -> set[bool]:
     """What a condition comes to over the whole space. Raises NotSizesError where that cannot be evaluated."""
     import numpy as np
@@ -72,41 +66,6 @@ def dims_of_shape(node: onnx.NodeProto, dims: Sequence[Dim]) -> Sequence[Dim]:
     """Those of the dims of its input that a Shape gives."""
     ends = {a.name: a.i for a in node.attribute}
     return dims[ends.get("start", 0) : ends.get("end", len(dims))]
-
-
-class Elements:
-    """The elements of a value in their order, each an array over the joint sizes, and the value's shape."""
-
-    def __init__(self, items: list[Array], several: bool = True) -> None:
-        self.items = items
-        self.shape: tuple[int, ...] = (len(items),) if several else ()
-
-    @classmethod
-    def shaped(cls, items: list[Array], shape: tuple[int, ...]) -> Elements:
-        """Elements of a value of a shape."""
-        elements = cls(items)
-        elements.shape = shape
-        return elements
-
-    def mapped(self, function: Any) -> Elements:
-        """The function of each."""
-        import numpy as np
-
-        return Elements.shaped([np.asarray(function(e)) for e in self.items], self.shape)
-
-    def positions(self) -> Array:
-        """The numbers of the elements, in the value's shape."""
-        import numpy as np
-
-        return np.arange(len(self.items)).reshape(self.shape)
-
-    def constant(self) -> Array:
-        """Whole numbers that are the same at all sizes, in the value's shape. Raises NotSizesError for others."""
-        import numpy as np
-
-        if any(e.ndim or e.dtype.kind not in "iu" for e in self.items):
-            raise NotSizesError
-        return np.array([int(e) for e in self.items], np.int64).reshape(self.shape)
 
 
 class SizeArithmetic:
@@ -233,7 +192,7 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
     op = node.op_type
     attributes = {a.name: a for a in node.attribute}
     if op in STRUCTURAL:
-        return _arranged(op, attributes, inputs)
+        return arrange(op, attributes, inputs)
     if op == "Cast":
         return inputs[0].mapped(functools.partial(_cast, to=attributes["to"].i, kind=kind))
     with np.errstate(all="ignore"):
@@ -243,15 +202,15 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
             # Of whole numbers the result has their type, whatever that of the exponent.
             raise NotSizesError
         if op in OF_TWO and len(inputs) == 2:
-            return _broadcast(getattr(np, OF_TWO[op]), inputs)
+            return broadcast(getattr(np, OF_TWO[op]), inputs)
         if op == "Div" and len(inputs) == 2:
-            return _broadcast(_divide, inputs)
+            return broadcast(_divide, inputs)
         if op == "Mod" and len(inputs) == 2:
-            return _broadcast(np.fmod if "fmod" in attributes and attributes["fmod"].i else _modulo, inputs)
+            return broadcast(np.fmod if "fmod" in attributes and attributes["fmod"].i else _modulo, inputs)
         if op == "Not":
             return inputs[0].mapped(np.logical_not)
         if op == "Where":
-            return _broadcast(np.where, inputs)
+            return broadcast(np.where, inputs)
         if op in OF_ALL and len(inputs) == 1 and not attributes.get("axes"):
             total = np.asarray(functools.reduce(getattr(np, OF_ALL[op]), inputs[0].items))
             keeps = attributes["keepdims"].i if "keepdims" in attributes else 1
@@ -281,66 +240,6 @@ def _cast(number: Array, to: int, kind: Any) -> Array:
         if not np.all((number >= limits.min) & (number < float(limits.max) + 1.0)):
             raise NotSizesError
     return number.astype(dtype)
-
-
-def _arranged(op: str, attributes: Mapping[str, Any], inputs: list[Elements]) -> Elements:
-    """The elements in another shape, or some of them: the operator is applied to the numbers of their positions."""
-    import numpy as np
-
-    first, *others = inputs
-    axis = attributes["axis"].i if "axis" in attributes else 0
-    positions = first.positions()
-    try:
-        if op == "Concat":
-            items = [e for part in inputs for e in part.items]
-            starts = itertools.accumulate((len(part.items) for part in inputs), initial=0)
-            parts = [part.positions() + start for part, start in zip(inputs, starts, strict=False)]
-            return _chosen(items, np.concatenate(parts, axis))
-        if op == "Gather":
-            return _chosen(first.items, np.take(positions, others[0].constant(), axis))
-        if op == "Slice" and others:
-            return _chosen(first.items, _sliced(positions, [part.constant() for part in others]))
-        if op == "Reshape" and others:
-            shape = [first.shape[i] if n == 0 else int(n) for i, n in enumerate(others[0].constant())]
-            return _chosen(first.items, positions.reshape(shape))
-        if op in ("Squeeze", "Unsqueeze"):
-            axes = tuple(others[0].constant()) if others else tuple(attributes["axes"].ints) if attributes else None
-            if op == "Unsqueeze":
-                return _chosen(first.items, np.expand_dims(positions, axes or ()))
-            return _chosen(first.items, np.squeeze(positions, axes))
-    except (ValueError, IndexError) as error:
-        raise NotSizesError from error
-    if op == "Identity":
-        return first
-    raise NotSizesError
-
-
-def _sliced(positions: Array, parts: list[Array]) -> Array:
-    starts, ends = parts[:2]
-    axes = parts[2] if len(parts) > 2 else range(len(starts))
-    steps = parts[3] if len(parts) > 3 else [1] * len(starts)
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        # An end that lies before the first is no end for NumPy.
-        stop = None if step < 0 and end < -positions.shape[axis] else int(end)
-        positions = positions[(slice(None),) * (int(axis) % positions.ndim) + (slice(int(start), stop, int(step)),)]
-    return positions
-
-
-def _chosen(items: list[Array], positions: Array) -> Elements:
-    return Elements.shaped([items[int(i)] for i in positions.reshape(-1)], positions.shape)
-
-
-def _broadcast(function: Any, inputs: list[Elements]) -> Elements:
-    """The function of the elements that ONNX's broadcasting brings together."""
-    import numpy as np
-
-    try:
-        together = np.broadcast_arrays(*(part.positions() for part in inputs))
-    except ValueError as error:
-        raise NotSizesError from error
-    turns = zip(*(p.reshape(-1).tolist() for p in together), strict=True)
-    items = [np.asarray(function(*(part.items[i] for part, i in zip(inputs, turn, strict=True)))) for turn in turns]
-    return Elements.shaped(items, together[0].shape)
 
 
 def _divide(a: Array, b: Array) -> Array:

@@ -11,7 +11,8 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.operator_lines import lacking_operator
 from trtconv.export.module.source import load_module
-from trtconv.export.symbolic import complex_parts, sizes
+from trtconv.export.symbolic import sizes
+from trtconv.export.symbolic.complex_numbers import parts as complex_parts
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n        z = torch.fft.rfft(x)\n"
 LINES = {
@@ -20,6 +21,23 @@ LINES = {
     "padded": "torch.view_as_real(F.pad(z, (1, 2))), F.pad(z.unsqueeze(1), (1, 1), mode='reflect').abs()",
     "a diagonal": "(z[:, :, None] @ z[:, None]).diagonal(1, -2, -1).abs(), z[:, None].diagonal().real",
     "times i": "torch.view_as_real(1j * z)",
+    "divided by zeros": "torch.view_as_real(torch.complex(x, 2 * x - 1) / (x[:, :1] - x[:, :1]))",
+    "chosen": "torch.where(x[:, :1] > 0, z, 1 - 2j).abs(), z.masked_fill(z.abs() < 1, 0).real",
+    "running sums": "z.cumsum(1).abs()",
+    "laid out": "z.repeat(1, 2).imag, torch.stack([z, z], 1).chunk(2, 1)[1].imag, torch.outer(z[0], z[0]).triu().imag",
+    "powers": "((z / 9) ** 2).real, (z / 9).pow(3).real, (z + 3).pow(-1).imag, (z / 9 + 1j).pow(1.7).imag, (z / 9).square().imag",
+    "numbers to powers": "((0.9 + 0.1j) ** torch.arange(x.shape[1])).real, torch.pow(1 + 1j, x).real",
+    "roots": "torch.view_as_real(z.sqrt()), torch.view_as_real(z.conj().sqrt()), (z + 9).rsqrt().imag",
+    "logarithms": "(z + 9).log().real, (z + 1j).log2().real, (z + 1j).log10().real",
+    "angles": "z.angle(), torch.atan2(z.imag, z.real), z.conj()[:, 1:2].angle()",
+    "waves": "torch.view_as_real((z * 0.1).sin()), torch.view_as_real((z * 0.1).cos())",
+    "norms and spread": "z.norm(dim=1), torch.linalg.vector_norm(z, dim=1), z.var(1), z.std(1)",
+    "questions": "z.isnan(), z.isinf(), z.isfinite()",
+    "layers": "F.linear(z[:, :3], torch.ones(2, 3, dtype=torch.complex64), z[0, :2]).imag, "
+    "torch.bmm(z[:, None] / 9, z[..., None]).real, F.conv1d(z[:, None], torch.full((2, 1, 2), 1 + 2j), z[0, :2]).imag",
+    "vectors": "torch.vdot(z[0], z[0]).real, torch.dot(z[0], z[0]).imag, torch.addcmul(z, z, z, value=2).imag",
+    "scattered": "z.scatter(1, (x[:, :1] > 0).long(), 2j).imag, z.gather(1, (x[:, :1] > 0).long()).real",
+    "in place": "z.clone().masked_fill_(z.abs() < 1, 2).real, z.clone().fill_(1j).imag",
     "equal": "(z * 0 == 0j), (z != z.conj())[:, 1:2], z[:, :1] == x.sum(1, keepdim=True) * 0 + 3",
 }
 

@@ -6,7 +6,8 @@ import onnxruntime as ort
 import pytest
 import torch
 
-from trtconv.export.symbolic import complex_parts, grids
+from trtconv.export.symbolic import grids
+from trtconv.export.symbolic.complex_numbers import parts as complex_parts
 from trtconv.export.symbolic.indexing import writes
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x, mask):\n"

@@ -20,7 +20,8 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.sizes.float_sizes import rounding_dims, rounding_nodes
 from trtconv.proof.joint_sizes import count_sizes, size_grids, sizes_where
-from trtconv.proof.size_arithmetic import COMPARING, INTEGERS, MOST_EVALUATED, NotSizesError, SizeArithmetic
+from trtconv.proof.size_arithmetic import COMPARING, INTEGERS, MOST_EVALUATED, SizeArithmetic
+from trtconv.proof.size_elements import NotSizesError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from trtconv.export.symbolic.complex_parts import along
+from trtconv.export.symbolic.complex_numbers.parts import along
 from trtconv.export.symbolic.order import roll
 from trtconv.export.symbolic.sizes import arange, floor_ratio, is_symbolic, same_size, scalar
 

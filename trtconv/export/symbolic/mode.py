@@ -16,7 +16,6 @@ from trtconv.export.sizes.comparisons import arithmetic_of_python, values_in_tex
 from trtconv.export.sizes.exact.floats import with_exact_floats
 from trtconv.export.symbolic import (
     attention,
-    complex_parts,
     convolution,
     experts,
     fourier,
@@ -42,6 +41,8 @@ from trtconv.export.symbolic.arithmetic import (
 )
 from trtconv.export.symbolic.arithmetic.half_precision import computed_in_float32, with_numbers_of_torch
 from trtconv.export.symbolic.arithmetic.result_types import converted_first
+from trtconv.export.symbolic.complex_numbers import parts as complex_parts
+from trtconv.export.symbolic.complex_numbers.functions import complex_call
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, sums, writes
 from trtconv.export.symbolic.recording import written_out
@@ -89,7 +90,7 @@ def handlers() -> Mapping[str, Handler]:
         "addbmm": written_out.addbmm, "diag_embed": written_out.diag_embed,
         "diag": written_out.diag, "trace": written_out.trace,
         **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
-        "zeros": complex_parts.zeros, "zeros_like": complex_parts.zeros_like,
+        "zeros": complex_parts.filled(0.0), "ones": complex_parts.filled(1.0), "zeros_like": complex_parts.zeros_like,
         "diagonal": complex_parts.diagonal(order.diagonal), "remainder": division.remainder,
         "__mod__": division.remainder,
         **dict.fromkeys(("__rshift__", "bitwise_right_shift"), shifts.shift_right),
@@ -276,7 +277,9 @@ def symbolic_functions() -> Iterator[None]:
             result = with_numbers_of_torch(name, args, named, lambda n, a, k: self.named(func, name, n, a, k))
             if result is not NotImplemented:
                 return result
-            result = handled(table, name, func, args, named)
+            result = complex_call(func, name, args, named, self.call)
+            if result is NotImplemented:
+                result = handled(table, name, func, args, named)
             if result is not NotImplemented:
                 aliases.note_copies(name, args, result, lambda x: handled(table, name, func, (x, *args[1:]), named))
                 return result

@@ -28,7 +28,8 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, covering_sizes
 from trtconv.proof.points import batch_dims, sample_points
-from trtconv.proof.size_arithmetic import NotSizesError, SizeArithmetic, truths
+from trtconv.proof.size_arithmetic import SizeArithmetic, truths
+from trtconv.proof.size_elements import NotSizesError
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.branches import write_out
 

@@ -222,6 +222,8 @@ def _quotient(x: Any, y: Any) -> Any:
         return x * (1 / y)
     (a, b), (c, d) = _parts(x), _parts(y)
     if d is None:
+        # torch divides by a complex zero, which has no sign.
+        c = torch.where(c == 0.0, 0.0, c) if isinstance(c, torch.Tensor) else c
         return torch.complex(a / c, b / c)
     larger = torch.maximum(c.abs(), d.abs())
     scale = torch.where(larger == 0.0, 1.0, larger)
@@ -260,14 +262,19 @@ def real(func: Any, x: Any) -> Any:
     return NotImplemented if _is_complex(x) else x
 
 
-def zeros(func: Any, *size: Any, dtype: Any = None, device: Any = None) -> Any:
-    """`torch.zeros` of a complex type: the exporters forget the parts of a constant."""
-    import torch
+def filled(value: float) -> Handler:
+    """The handler of `torch.zeros` or `torch.ones` of a complex type: the exporters forget the parts of a constant."""
 
-    if dtype is not torch.complex64:
-        return NotImplemented
-    sizes = list(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else list(size)
-    return torch.view_as_complex(func(*sizes, 2, dtype=torch.float32, device=device))
+    def handle(func: Any, *size: Any, dtype: Any = None, device: Any = None) -> Any:
+        import torch
+
+        if dtype is not torch.complex64:
+            return NotImplemented
+        sizes = list(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else list(size)
+        real = torch.full(sizes, value, dtype=torch.float32, device=device)
+        return torch.complex(real, torch.zeros(sizes, dtype=torch.float32, device=device))
+
+    return handle
 
 
 def zeros_like(func: Any, x: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Complex numbers, of which the exporters know few functions, in real ones."""
