@@ -105,7 +105,7 @@ def A6073NarrowSizes(self, x):
     return x * t.to(torch.int8), x * n.to(torch.uint8), x + (t * t * t).to(torch.int32), x + n.to(torch.float16).float(), x * (n * 13).to(torch.int16), (torch.arange(x.shape[1]) * 7).to(torch.uint8)
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=(*MANY, 253, 509, 765)))
 def A6074CondOfNarrow(self, x):
     """torch.cond by a size in int8."""
     t = torch.tensor(x.shape[1]).to(torch.int8)
