@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741 - attacks are written as users write them
+# ruff: noqa: E501, E741 - attacks are written as users write them
 """Numbers: types beside each other, steps and ties, bits, whole numbers beyond FP32, shares of lengths."""
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def A5959BlendedBytes(self, u, v):
     return d, sat, avg, a.to(torch.uint8), u - v, ~u & v, -u, u * v, (u.int() - v.int()).abs().amax(1), u.float().lerp(v.float(), 0.25).to(torch.uint8)
 
 
-@forward(X, **seq(X, own=own(ODD[:, :8], ODD[:, 8:])))
+@forward(X, **seq(X, own=own(ODD[:, :8], ODD[:, 8:])), refused="the module cannot be exported")
 def A5960BitsOfFloats(self, x):
     """The bits of a float: its sign and exponent by shifts, the fast inverse root, rounded to bfloat16 by hand."""
     b = x.view(torch.int32)
@@ -118,7 +118,7 @@ def A5966NarrowBesideWide(self, i, k):
     return i + k, torch.where(i > k, i, k), torch.cat([i, k], 1), k * 100, k + 1000 * (i > 0), k == 261, torch.stack([k, i]).sum(0), k.sum(1), k.to(torch.uint8), (k * k * k).clamp(-100, 100), i / k, torch.fmod(k, 3), k % 3, k // 3, torch.full_like(k, 7) - k, k.float() * 0.1 > 0.3
 
 
-@forward("d:float64[N,T]", **seq("d:float64[N,T]"))
+@forward("d:float64[N,T]", **seq("d:float64[N,T]"), refused="does not compute what the module computes")
 def A5967Timestamps(self, d):
     """Seconds in doubles: fractions of the day, differences, and their sines in FP32."""
     t = d * 1000.0
@@ -137,7 +137,7 @@ def A5968WeightedMedian(self, x, w):
     return s.gather(1, at)[:, 0], s.gather(1, q), at.float() / x.shape[1]
 
 
-@forward(X, **long(X))
+@forward(X, **long(X), refused="the exported model differs from the module")
 def A5969SharesByBuffer(self, x):
     """A share that is a float32 tensor of its own: its number cuts the length, in Python and in tensors."""
     r = torch.tensor(0.7).item()
@@ -145,7 +145,7 @@ def A5969SharesByBuffer(self, x):
     return x[:, : int(t * r)], (torch.tensor(t) * 0.7).long(), torch.arange(t) < (torch.tensor(float(t)) * 0.3), x * (t * 0.1)
 
 
-@forward(X, **long(X), refused="differs")
+@forward(X, **long(X))
 def A5970StepsOfTenths(self, x):
     """arange with steps of a tenth up to a tenth of the length: how many there are hangs on a last bit."""
     t = x.shape[1]

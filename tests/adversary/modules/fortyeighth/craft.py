@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, B006, B023, SLF001, PERF401 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Craft: decorators, contexts, subclasses of tensors, scripts, functions of one's own, hooks, NumPy by protocols."""
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def A5997ModeOfFunctions(self, x):
     return y, torch.exp(x.clamp(max=3))
 
 
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the exported model differs from the module")
 def A5998NumpyByProtocol(self, x):
     """NumPy's functions handed a tensor: shape, clip and transpose come back as tensors of torch."""
     return np.clip(x, -1, 1) if hasattr(x, "clip") else x, x * np.ndim(x), x * np.shape(x)[1]
 
 
-@attack(X4, **seq(X4), refused="numpy")
+@attack(X4, **seq(X4), refused="the exported model differs from the module")
 class A5999UfuncOfTensor(nn.Module):
     """np.sqrt of a tensor gives a tensor by __array__ and __array_wrap__."""
 
@@ -125,7 +125,7 @@ class A6001AwaitsItself(nn.Module):
         return a - b
 
 
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="the module cannot be exported")
 class A6002PoolOfThreads(nn.Module):
     """The heads are computed in a pool of threads."""
 
@@ -179,7 +179,7 @@ def smooth(x: torch.Tensor, k: int) -> torch.Tensor:
     return out
 
 
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the exported model differs from the module")
 def A6004ScriptedMean(self, x):
     """A scripted running mean whose window is a third of the length."""
     return smooth(x, max(x.shape[1] // 3, 1))

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Functions of torch whose meaning turns on a size, numbers of sizes in FP64, narrow casts of sizes, shapes as tuples."""
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
@@ -31,19 +30,19 @@ def cube(*inputs, **more):
     return {"dims": "N=1:2:5 T=1:5:7", "kinds": FEW, "feeds": feeds, **more}
 
 
-@forward(P3, "q:float32[N,T,3]", **cube(P3, "q:float32[N,T,3]"))
+@forward(P3, "q:float32[N,T,3]", **cube(P3, "q:float32[N,T,3]"), refused="the exported model differs from the module")
 def A6063CrossOfTheFirstThree(self, p, q):
     """torch.cross without a dim: the first axis of three, which is the batch where that is three."""
     return torch.cross(p, q)
 
 
-@forward(P3, "q:float32[N,T,3]", **cube(P3, "q:float32[N,T,3]"))
+@forward(P3, "q:float32[N,T,3]", **cube(P3, "q:float32[N,T,3]"), refused="the exported model differs from the module")
 def A6064CrossBesideScript(self, p, q):
     """The same, beside a scripted part."""
     return same(torch.cross(p, q))
 
 
-@forward(X, **cube(X))
+@forward(X, **cube(X), refused="the exported model differs from the module")
 def A6065CovarianceOfRows(self, x):
     """cov and corrcoef of rows: of one row a number without axes."""
     return torch.cov(x), torch.corrcoef(x)
@@ -55,14 +54,14 @@ def A6066CovarianceByMean(self, x):
     return torch.cov(x).mean(), torch.cov(x, correction=0).sum(-1).sum()
 
 
-@forward("a:float32[N,4,4]", "b:float32[4,T]", dims="N=1:2:5 T=1:3:6", kinds=FEW, feeds=tuple(values_at("a:float32[N,4,4]", "b:float32[4,T]", N=n, T=t) for n in range(1, 6) for t in range(1, 7)))
+@forward("a:float32[N,4,4]", "b:float32[4,T]", dims="N=1:2:5 T=1:3:6", kinds=FEW, feeds=tuple(values_at("a:float32[N,4,4]", "b:float32[4,T]", N=n, T=t) for n in range(1, 6) for t in range(1, 7)), refused="the exported model differs from the module")
 def A6067SolvedForVectors(self, a, b):
     """linalg.solve with a right side of two axes: vectors for each matrix where its shape is that of a batch."""
     m = a @ a.transpose(1, 2) + 2 * torch.eye(4)
     return torch.linalg.solve(m, b)
 
 
-@forward("x:float32[N,T,S]", dims="N=1:2:4 T=1:5:7 S=1:4:7", kinds=FEW, feeds=tuple(values_at("x:float32[N,T,S]", N=n, T=t, S=s) for n in (1, 2, 3, 4) for t in range(1, 8) for s in range(1, 8)))
+@forward("x:float32[N,T,S]", dims="N=1:2:4 T=1:5:7 S=1:4:7", kinds=FEW, feeds=tuple(values_at("x:float32[N,T,S]", N=n, T=t, S=s) for n in (1, 2, 3, 4) for t in range(1, 8) for s in range(1, 8)), refused="the path through the module depends on the size")
 def A6068ShapeAsATuple(self, x):
     """The shape as a tuple: where its largest is, how often a number is in it, compared by order, sorted, its last of a value."""
     at = x.shape.index(max(x.shape))
@@ -77,7 +76,7 @@ def A6069ReducedOverTheLargest(self, x):
     return x.sum(int(np.argmax(x.shape)), keepdim=True) * math.prod(x.shape)
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the exported model differs from the module")
 def A6070PhaseOfTheLength(self, x):
     """Cosine and sine of the length by the hour: exact zeros are small numbers in FP64, and large ones in FP32."""
     t = x.shape[1]
@@ -91,7 +90,7 @@ def A6071CompoundedByLength(self, x):
     return x * 1.00031**t, x * (1 - 0.9997**t), x / (1 - 0.999 ** (t + 1))
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the exported model differs from the module")
 def A6072HashOfTheLength(self, x):
     """The shader's hash of the length."""
     return x * (math.sin(x.shape[1] * 12.9898) * 43758.5453 % 1.0)
@@ -112,7 +111,7 @@ def A6074CondOfNarrow(self, x):
     return torch.cond(t == -3, lambda v: v * 2, lambda v: -v, (x,))
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the path through the module depends on the size")
 def A6075ItemOfNarrow(self, x):
     """A branch by the item of a size in bytes, and by NumPy's int8 of it."""
     t = int(torch.tensor([x.shape[1]]).to(torch.uint8).item())
@@ -127,7 +126,7 @@ def A6076BranchOfBytes(self, x):
     return y.flip(1) if ((t * 2654435761) & 0xFFFFFFFF) >> 24 == 77 else y
 
 
-@forward(X, **long(X, sizes=(*range(1, 70), 127, 128, 129, 255, 256, 512, 1024, 2048, 4096)))
+@forward(X, **long(X, sizes=(*range(1, 70), 127, 128, 129, 255, 256, 512, 1024, 2048, 4096)), refused="the exported model differs from the module")
 def A6077BitReversed(self, x):
     """An FFT's bit reversal by texts of bits, for the next power of two."""
     t = x.shape[1]
@@ -160,7 +159,7 @@ class DynamicNtk(nn.Module):
         return torch.cat([f, f], -1)
 
 
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="the path through the module depends on the values")
 class A6078DynamicNtk(nn.Module):
     """A rotary table that depends on what was longest before."""
 
@@ -173,7 +172,7 @@ class A6078DynamicNtk(nn.Module):
         return x * f.cos() + torch.cat([-x[..., 2:], x[..., :2]], -1) * f.sin()
 
 
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="the exported model differs from the module")
 class A6079TiedByMemory(nn.Module):
     """Weights that are one memory: a transposed view as a buffer, a slice as a parameter, scaled in forward and back."""
 
@@ -198,7 +197,7 @@ def A6080StampsInNanoseconds(self, x, i):
     return d.float() / 1e6, (i // 1000000) % 86400, i.argsort(dim=1, stable=True), (d > 3000000000).sum(1), i.amax(1) - i.amin(1)
 
 
-@forward("i:int64[N,T]=0:2000000000", target="tensorrt==8.6", **seq("i:int64[N,T]=0:2000000000"))
+@forward("i:int64[N,T]=0:2000000000", target="tensorrt==8.6", **seq("i:int64[N,T]=0:2000000000"), refused="in 32 bits, silently")
 def A6081SumsBeyondInt32(self, i):
     """On 8.6: products and sums that leave int32 on their way and come back."""
     return (i * 1000 // 86400) % 7, (i.sum(1) % 1000), ((i * 31 + 7) >> 5) & 0xFF, i.float().mean(1)

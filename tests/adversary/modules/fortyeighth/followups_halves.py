@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """What torch rounds once in half precision: a product and its bias, by autocast and by layers in half; conditions of narrow sizes."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class A6103AutocastLinear(nn.Module):
         return y.float(), y > 0.1
 
 
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="the exported model differs from the module")
 class A6104AutocastHalf(nn.Module):
     """The same by float16, two layers, with an argmax of their outputs."""
 
@@ -78,7 +78,7 @@ class A6104AutocastHalf(nn.Module):
         return y.float(), y.float().argmax(-1)
 
 
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="the exported model differs from the module")
 class A6105BiasOfMany(nn.Module):
     """A bfloat16 layer with biases of a thousand and scores that are differences of its outputs."""
 
@@ -132,7 +132,7 @@ def A6108CondOfBytes(self, x):
     return torch.cond(n[0] == 253, lambda v: v * 2, lambda v: -v, (x,))
 
 
-@forward(X, **long(X, sizes=(*WRAPS, 1290, 1291, 1625, 1626)))
+@forward(X, **long(X, sizes=(*WRAPS, 1290, 1291, 1625, 1626)), refused="does not compute what the module computes")
 def A6109CondOfInt32(self, x):
     """torch.cond by the sign of a cube of the size in int32."""
     t = torch.tensor(x.shape[1])

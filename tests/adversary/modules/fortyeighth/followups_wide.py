@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, PLR1714 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """The same over wide ranges: rare joint sizes of functions whose meaning turns on a size, shapes as tuples, narrow casts."""
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def at(*inputs, dims=WIDE, points=(), **more):
     return {"dims": dims, "kinds": FEW, "feeds": tuple(values_at(*inputs, **dict(zip(names, p, strict=True))) for p in points), **more}
 
 
-@forward("p:float32[N,T,3]", "q:float32[N,T,3]", **at("p:float32[N,T,3]", "q:float32[N,T,3]", points=((3, 5), (3, 3), (2, 3), (64, 3), (5, 7), (3, 1000))))
+@forward("p:float32[N,T,3]", "q:float32[N,T,3]", **at("p:float32[N,T,3]", "q:float32[N,T,3]", points=((3, 5), (3, 3), (2, 3), (64, 3), (5, 7), (3, 1000))), refused="the exported model differs from the module")
 def A6083CrossOverWide(self, p, q):
     """torch.cross without a dim, in a wide space."""
     return torch.cross(p, q)
 
 
-@forward("a:float32[N,7,7]", "b:float32[7,T]", **at("a:float32[N,7,7]", "b:float32[7,T]", points=((7, 7), (7, 8), (8, 7), (1, 1))))
+@forward("a:float32[N,7,7]", "b:float32[7,T]", **at("a:float32[N,7,7]", "b:float32[7,T]", points=((7, 7), (7, 8), (8, 7), (1, 1))), refused="the exported model differs from the module")
 def A6084SolvedOverWide(self, a, b):
     """linalg.solve, vectors for each where both sizes are seven."""
     return torch.linalg.solve(a @ a.transpose(1, 2) + 2 * torch.eye(7), b)
@@ -59,7 +59,7 @@ def A6087AsManyElements(self, x, y):
     return -z if x.numel() == y.numel() else z
 
 
-@forward("x:float32[A,T]", "y:float32[B,T]", **at("x:float32[A,T]", "y:float32[B,T]", dims="A=1:4:64 B=1:5:64 T=1:50:500", points=((7, 7, 100), (1, 7, 3), (7, 1, 3), (7, 7, 7), (64, 64, 500))))
+@forward("x:float32[A,T]", "y:float32[B,T]", **at("x:float32[A,T]", "y:float32[B,T]", dims="A=1:4:64 B=1:5:64 T=1:50:500", points=((7, 7, 100), (1, 7, 3), (7, 1, 3), (7, 7, 7), (64, 64, 500))), refused="the exported model differs from the module")
 def A6088TryToAdd(self, x, y):
     """Addition that fails is a reason for an outer sum: one batch is stretched to the other where it can be."""
     try:
@@ -75,14 +75,14 @@ def A6089MatmulOrTransposed(self, x, y):
     return x @ y if x.shape[1] == y.shape[0] else x @ y.T
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="computes in FP64")
 def A6090PhaseInTensors(self, x):
     """The phase of the length by a table of its remainders, by a tensor of doubles, and by torch's own float."""
     t = x.shape[1]
     return x * torch.cos(torch.tensor(math.pi * (t % 24) / 12)), x * torch.cos(torch.tensor(t, dtype=torch.float64) * (math.pi / 12)).float()
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the exported model differs from the module")
 def A6091DecaysToThePower(self, x):
     """Numbers to the power of the length and its half, logs of them, in doubles of tensors."""
     t = x.shape[1]
@@ -152,7 +152,7 @@ def A6099NumpyArangeOfLength(self, x):
     return x[:, : int(np.ceil(x.shape[1] / 3))]
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the exported model differs from the module")
 def A6100NumpyLinspaceOfLength(self, x):
     """np.linspace of the length as an index."""
     return x[:, torch.from_numpy(np.linspace(0, x.shape[1] - 1, 5).astype(np.int64))]

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, B006, PLW0603, SIM105, RUF012 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Memory and state: views, writes, caches, counters, exceptions as control flow, questions of storage."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def A5977ShapesChangedInPlace(self, x):
     return y, v, y.swapaxes_(1, 2).sum(1)
 
 
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A5978StridedWindows(self, x):
     """as_strided for overlapping windows, and a running write through them from the last to the first."""
     y = x.contiguous().clone()
@@ -83,7 +83,7 @@ def A5981SwapWithoutCopy(self, x):
     return y, z, w
 
 
-@attack(X4, **seq(X4), refused="the path")
+@attack(X4, **seq(X4), refused="the path through the module depends on the size")
 class A5982ShapeByException(nn.Module):
     """A view that fails is a reason to pad: exceptions as control flow by size."""
 
@@ -96,7 +96,7 @@ class A5982ShapeByException(nn.Module):
         return y.sum(2)
 
 
-@attack(X4, **seq(X4), refused="the path")
+@attack(X4, **seq(X4))
 class A5983SuppressedIndex(nn.Module):
     """The eighth step has a gain of its own, if there is an eighth step: an IndexError is suppressed."""
 
@@ -107,7 +107,7 @@ class A5983SuppressedIndex(nn.Module):
         return y
 
 
-@attack(X4, **seq(X4), refused="state")
+@attack(X4, **seq(X4), refused="the module returns a different")
 class A5984TakesTurns(nn.Module):
     """A cycle of two gains, the next at each call."""
 
@@ -159,7 +159,7 @@ class A5986LeastRecentlyUsed(nn.Module):
         return x + self.positions.get(x.shape[1], 4)
 
 
-@attack(X4, **seq(X4))
+@attack(X4, **seq(X4), refused="the module returns a different")
 class A5987WrittenCache(nn.Module):
     """A cached table by the size that the caller writes in place: each call scales it again."""
 
@@ -266,7 +266,7 @@ def A5994QuestionsOfMemory(self, x):
     return x, z, x * (x[:, -1:].storage_offset() + k)
 
 
-@attack(X, **long(X), refused="kept")
+@attack(X, **long(X), refused="the module returns a different")
 class A5995LongestSeen(nn.Module):
     """The longest size seen so far pads all later ones."""
 

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, B023 - attacks are written as users write them
+# ruff: noqa: E501, B023 - attacks are written as users write them
 """More craft: objects of boxes, contexts of types, late binding, members by text, functions of functions."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class A6010AutocastWithin(nn.Module):
         return z, w.float(), (y.sum(1) > 0.5)
 
 
-@forward("x:float32[N,T]", "y:float32[N,S]", **two("x:float32[N,T]", "y:float32[N,S]"), refused="value")
+@forward("x:float32[N,T]", "y:float32[N,S]", **two("x:float32[N,T]", "y:float32[N,S]"), refused="the exported model differs from the module")
 def A6011LargerOfTwo(self, x, y):
     """max() of Python over two sums, sorted() by a mean."""
     s = max(x.sum(), y.sum())
@@ -93,7 +93,7 @@ class A6013RowsAsMembers(nn.Module):
         return self.h[str(t % 2)](x), getattr(self, f"layer{min(t // 10, 2)}")(x)
 
 
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="the module cannot be exported")
 def A6014VmapOfSorts(self, x):
     """vmap over samples of a function with a sort and a scan; functional_call with other weights; a jvp by hand."""
     lin = nn.Linear(4, 4, bias=False)
@@ -102,7 +102,7 @@ def A6014VmapOfSorts(self, x):
     return torch.vmap(lambda v: v.sort(0).values.cumsum(0))(x), y, torch.vmap(torch.dot, (0, 0))(x[:, 0], x[:, -1])
 
 
-@forward(X, **seq(X))
+@forward(X, **seq(X), refused="the path through the module depends on the size")
 def A6015UnpackedRows(self, x):
     """Python's unpacking of a tensor: first and rest, zip with itself shifted, reversed, min over a list of rows."""
     head, *rest = x.T.unsqueeze(-1) if x.shape[1] > 1 else (x, x)

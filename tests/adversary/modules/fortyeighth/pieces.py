@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741, N812 - attacks are written as users write them
+# ruff: noqa: E501, E731, E741 - attacks are written as users write them
 """Parts of networks as teams ship them: detection, tracking, language, speech, recommendation, points, time series."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def A6016AssignedAnchors(self, x, y):
     return torch.where(pos.any(1), pos.int().argmax(1), -1), iou, pos.sum(-1)
 
 
-@forward("d:float32[N,T,5]", **seq("d:float32[N,T,5]"))
+@forward("d:float32[N,T,5]", **seq("d:float32[N,T,5]"), refused="the path through the module depends on the size")
 def A6017SoftNms(self, d):
     """Soft-NMS, Gaussian, in as many rounds as there are boxes: the best is taken, the others decay."""
     xy, wh, s = d[..., :2], d[..., 2:4].abs() + 0.1, d[..., 4].sigmoid()
@@ -68,7 +68,7 @@ def A6018GreedyMatches(self, x, y):
     return out, (out < 0).sum(1)
 
 
-@attack(X4, MT, **seq(X4, MT))
+@attack(X4, MT, **seq(X4, MT), refused="the path through the module depends on the size")
 class A6019KalmanWithGaps(nn.Module):
     """A Kalman filter of constant speed over measurements that may be missing, gain by a solve, and its Mahalanobis gate."""
 
@@ -167,7 +167,7 @@ def A6023CtcByHand(self, l, i):
     return torch.logaddexp(a[:, -1], a[:, -2]).clamp(min=-1e4)
 
 
-@forward("l:float32[N,T,6]", **seq("l:float32[N,T,6]"))
+@forward("l:float32[N,T,6]", **seq("l:float32[N,T,6]"), refused="the path through the module depends on the size")
 def A6024GreedyDecoded(self, l):
     """CTC greedy: repeats and blanks dropped, moved to the front by a stable sort, lengths, confidences, a text's hash."""
     b = l.argmax(-1)

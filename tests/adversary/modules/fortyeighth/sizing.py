@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Sizes: from Python's and NumPy's arithmetic of them to grids, strides, windows and shares, over wide ranges."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.adversary.values import values_at
 X, MT = "x:float32[N,T]", "m:bool[N,T]"
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the module cannot be exported")
 def A6033NumpyOfLength(self, x):
     """NumPy's scalars of the length: ceil of a quotient, a power in int64, an arange, a linspace cast down, a float32 share."""
     t = x.shape[1]
@@ -29,7 +29,7 @@ def A6033NumpyOfLength(self, x):
     return x[:, :k], x[:, at], x * float(np.float32(t) * np.float32(0.1))
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the exported model differs from the module")
 def A6034NarrowNumpyOfLength(self, x):
     """The length in int16 of NumPy, squared (it wraps from 182 on), as a scale."""
     t = np.int16(x.shape[1])
@@ -37,7 +37,7 @@ def A6034NarrowNumpyOfLength(self, x):
         return x * float(t * t)
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the module cannot be exported")
 def A6035SeededByLength(self, x):
     """A permutation and a sample by Python's and NumPy's generators of a fixed seed, of the length."""
     t = x.shape[1]
@@ -46,7 +46,7 @@ def A6035SeededByLength(self, x):
     return x[:, torch.from_numpy(p)], x[:, k]
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="the module cannot be exported")
 def A6036SeededNoise(self, x):
     """Random features of a seed that is set in forward: randn of the length is another one from 16 on."""
     g = torch.Generator().manual_seed(3)
@@ -95,7 +95,7 @@ def A6040PositionsScaled(self, x):
     return a, b, c, x * (math.log(t) / math.log(512)) if t > 1 else x
 
 
-@forward(X, **long(X, sizes=MANY), refused="path")
+@forward(X, **long(X, sizes=MANY))
 def A6041ClockOfLength(self, x):
     """divmod twice for hours, minutes and seconds of the length, and a path for a full minute."""
     m, s = divmod(x.shape[1], 60)
@@ -115,7 +115,7 @@ def A6042LetterBoxed(self, x):
     return F.pad(y, (int(round(dw - 0.1)), int(round(dw + 0.1)), int(round(dh - 0.1)), int(round(dh + 0.1))), value=114 / 255)
 
 
-@forward(IMAGE, **pix(IMAGE, low=2))
+@forward(IMAGE, **pix(IMAGE, low=2), refused="the exported model differs from the module")
 def A6043ScaledTwice(self, x):
     """Resizes by factors with recompute, by sizes that are ceilings, down by area and up by cubic, then cut."""
     h, w = x.shape[-2:]
@@ -149,7 +149,7 @@ def A6046AlignedByRatio(self, x, y):
     return y[:, a], y[:, b], y[:, c], F.interpolate(y[:, None], t, mode="linear")[:, 0], x * (t / s), torch.bucketize((torch.arange(t) + 0.5) / t, (torch.arange(s) + 1) / s).float()
 
 
-@forward("x:float32[N,C,H,W]", dims="N=1:1:2 C=2:4:12%2 H=4:8:16%4 W=4:8:24%4", kinds=FEW)
+@forward("x:float32[N,C,H,W]", dims="N=1:1:2 C=2:4:12%2 H=4:8:16%4 W=4:8:24%4", kinds=FEW, refused="the exported model differs from the module")
 def A6047ShuffledInMultiples(self, x):
     """Sizes in multiples: channel shuffle, pixel unshuffle, windows rolled by half, wavelets, groups by a moving count."""
     n, c, h, w = x.shape

@@ -1,21 +1,19 @@
-# ruff: noqa: E501, E731, E741, N806 - attacks are written as users write them
+# ruff: noqa: E501, E741 - attacks are written as users write them
 """Spectra, complex numbers, linear algebra, einsum with axes of one, scripts that decide, gradients within."""
 
 from __future__ import annotations
-
-import math
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.modules.fortysixth.pictures import IMAGE, X4, pix, seq, two
+from tests.adversary.modules.fortysixth.pictures import IMAGE, X4, pix, seq
 
 X, MT = "x:float32[N,T]", "m:bool[N,T]"
 
 
-@forward(X, **seq(X))
+@forward(X, **seq(X), refused="the path through the module depends on the size")
 def A6051ShiftedSpectra(self, x):
     """fftshift of odd and even lengths, frequencies, a filter by a step of frequency, an odd inverse, Hilbert's envelope."""
     t = x.shape[1]
@@ -54,7 +52,7 @@ def A6053StftAndBack(self, x):
     return m, y, s.real[:, -1]
 
 
-@forward("z:float32[N,T,2]", **seq("z:float32[N,T,2]"))
+@forward("z:float32[N,T,2]", **seq("z:float32[N,T,2]"), refused="the module cannot be exported")
 def A6054ComplexStates(self, z):
     """A diagonal state space: complex poles to powers of positions, a convolution by FFT, conjugates, angles' differences."""
     c = torch.view_as_complex(z)
@@ -90,7 +88,7 @@ def A6056AlignedByKabsch(self, p, q):
     return r, torch.linalg.det(r), a @ r.transpose(1, 2)
 
 
-@forward(X4, **seq(X4, low=2))
+@forward(X4, **seq(X4, low=2), refused="the module cannot be exported")
 def A6057WhitenedByCholesky(self, x):
     """Whitening: a covariance with shrinkage, Cholesky, triangular solves both ways, a log-determinant, a Mahalanobis norm."""
     n, t, c = x.shape
@@ -118,7 +116,7 @@ def viterbi(e: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.stack(path[::-1], 1)
 
 
-@forward(X4, **seq(X4))
+@forward(X4, **seq(X4), refused="what was exported cannot be compared")
 def A6058ScriptedViterbi(self, x):
     """Viterbi in script over halves, so that there are ties."""
     return viterbi((x * 2).round() / 2, torch.eye(4) * 0.5)
@@ -146,7 +144,7 @@ def A6059ScriptedHalving(self, x):
     return halves_until(x, x.shape[1])
 
 
-@attack(X4, **seq(X4), refused="grad")
+@attack(X4, **seq(X4), refused="the module cannot be exported")
 class A6060EnergyDescended(nn.Module):
     """Two steps of gradient descent on an energy, in forward, whatever the grad mode outside is."""
 
@@ -179,7 +177,7 @@ class A6061NormsOfBatches(nn.Module):
         return y, self.a(x) if x.shape[2] * x.shape[3] > 1 else x, self.b(x), self.c(x), x * (g / (g.mean(1, keepdim=True) + 1e-6)) + x
 
 
-@attack(X, **seq(X))
+@attack(X, **seq(X), refused="the path through the module depends on the size")
 class A6062SpikesThatReset(nn.Module):
     """Spiking neurons: leak, threshold met exactly, reset by subtraction, a refractory count in int8."""
 
