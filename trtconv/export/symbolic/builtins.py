@@ -19,6 +19,7 @@ import numpy as np
 
 from trtconv.export.module.user_code import Frame, is_library, is_machinery
 from trtconv.export.sizes.comparisons import require_divisor
+from trtconv.export.sizes.identity import truths_by_identity
 from trtconv.export.symbolic.arithmetic import size_steps
 from trtconv.export.symbolic.arithmetic.numpy_numbers import symbolic_numpy
 from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
@@ -207,8 +208,10 @@ def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = Non
     new = replacements(choices)
     imported = _of_imports(new)
     undo: list[tuple[dict[str, Any], str, Any]] = []
+    spaces = _globals_of(module, imported)
+    files = {str(s.names.get("__file__", "")) for s in spaces}
     try:
-        for space in _globals_of(module, imported):
+        for space in spaces:
             for name, value in new.items():
                 if name not in space.names:
                     undo.append((space.names, name, None))
@@ -218,7 +221,7 @@ def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = Non
                 if id(value) in imported:
                     undo.append((space.names, name, value))
                     space.names[name] = imported[id(value)]
-        with _masks_of_sizes():
+        with _masks_of_sizes(), truths_by_identity(files):
             yield
     finally:
         for names, name, old in undo:

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 """What torch rounds once in half precision: a product and its bias, by autocast and by layers in half; conditions of narrow sizes."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, UP031 - attacks are written as users write them
 """Sizes that become plain numbers in C, and one rare size that decides: within wide ranges."""
 
 from __future__ import annotations

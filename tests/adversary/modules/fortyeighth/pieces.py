@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, E741 - attacks are written as users write them
+# ruff: noqa: E501, B023, RUF059, E731, E741 - attacks are written as users write them
 """Parts of networks as teams ship them: detection, tracking, language, speech, recommendation, points, time series."""
 
 from __future__ import annotations

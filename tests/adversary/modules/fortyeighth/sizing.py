@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF046, RUF059 - attacks are written as users write them
 """Sizes: from Python's and NumPy's arithmetic of them to grids, strides, windows and shares, over wide ranges."""
 
 from __future__ import annotations

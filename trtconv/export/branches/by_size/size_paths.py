@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 # Calls into torch that a module gets whatever they take: 20 runs of a small network.
 SECONDS, LEAST_CALLS = 6.0, 512
 MOST_RUNS = 64
-TOO_MANY_PATHS = f"it takes more than the {MOST_RUNS} paths that are run"
+TOO_MANY_PATHS = (
+    f"it takes more than the {MOST_RUNS} paths that are run, of which each plain number that it makes of a size is one"
+)
 # Blocks of joint sizes that are sorted whatever they take.
 LEAST_GRIDS = 8
 Sizes = dict[str, int]
