@@ -21,6 +21,7 @@ from trtconv.export.exporters.exact_constants import python_floats, widen_exactl
 from trtconv.export.exporters.finish import Origins, finish
 from trtconv.export.exporters.functional import rewritten_by_node
 from trtconv.export.exporters.graph_cleanup import clean_up
+from trtconv.export.exporters.scripted.refused_scripts import scripts_without_data
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.exporters.unit_sizes import is_for_units, is_in_multiples, sizes_in_units
 from trtconv.export.module.flat_module import PREFIX
@@ -88,7 +89,7 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
     from torch._dynamo.exc import UserError, UserErrorType
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
-        with torch.no_grad(), _tracing(trace), fixing_lines() as fixing:
+        with torch.no_grad(), _tracing(trace), scripts_without_data(), fixing_lines() as fixing:
             try:
                 program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
             except UserError as error:

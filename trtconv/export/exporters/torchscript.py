@@ -17,6 +17,7 @@ from trtconv.export.exporters.scripted.casts import write_casts
 from trtconv.export.exporters.scripted.decisions import inexact_decisions
 from trtconv.export.exporters.scripted.halves import require_no_decimals_beside_halves
 from trtconv.export.exporters.scripted.likeness import require_own_writes
+from trtconv.export.exporters.scripted.refused_scripts import require_no_object
 from trtconv.export.exporters.scripted.tables import mixes_floats
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
@@ -79,6 +80,7 @@ def _record_once(trace: Trace, output: Path, opset: int) -> None:
         sizes_as_numbers(),
         mock.patch.object(torch._C, "_jit_onnx_log", return_value=None),
         no_division_by_nothing(),
+        without_objects(),
     ):
         torch.onnx.export(
             _recorded(trace),
@@ -92,6 +94,21 @@ def _record_once(trace: Trace, output: Path, opset: int) -> None:
             dynamic_axes={n: a for n, a in axes.items() if a},
             do_constant_folding=True,
         )
+
+
+@contextmanager
+def without_objects() -> Iterator[None]:
+    """In the block torch.onnx converts no graph with scripted objects that are written: see `require_no_object`."""
+    import torch
+
+    remove = torch._C._jit_pass_onnx_remove_inplace_ops_for_onnx
+
+    def checked(graph: Any, *rest: Any) -> Any:
+        require_no_object(graph)
+        return remove(graph, *rest)
+
+    with mock.patch.object(torch._C, "_jit_pass_onnx_remove_inplace_ops_for_onnx", checked):
+        yield
 
 
 @contextmanager

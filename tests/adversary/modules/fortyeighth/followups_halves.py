@@ -178,19 +178,16 @@ def A6114CondOfNarrowMinimum(self, x):
     return torch.cond(p.amin() < -127, lambda v: v * 2, lambda v: -v, (x,))
 
 
-# A6115, a scripted branch by `int(torch.tensor([x.size(1)]).to(torch.int8)[0])`, ended the process by SIGSEGV: it is in no suite.
-
-
 @torch.jit.script
-def by_bits(x: torch.Tensor) -> torch.Tensor:
-    """A scripted branch by bits of a size."""
-    t = x.size(1)
-    if (t & 255) == 253:
+def narrow_script(x: torch.Tensor) -> torch.Tensor:
+    """A scripted branch by a length in int8."""
+    t = torch.tensor([x.size(1)]).to(torch.int8)
+    if int(t[0]) == -3:
         return x * 2
     return -x
 
 
 @forward(X, **long(X, sizes=WRAPS))
-def A6116ScriptOfBits(self, x):
-    """A scripted branch by the last bits of a size."""
-    return by_bits(x)
+def A6115ScriptOfNarrow(self, x):
+    """Ended the process by SIGSEGV: a script wrote a list into a tensor without data."""
+    return narrow_script(x)

@@ -128,7 +128,33 @@ class A6125TracedBranch(nn.Module):
         return self.part(x)
 
 
-# A6126, a scripted class with a float that is summed up in a loop, ended the process by SIGSEGV in torch.onnx: it is in no suite.
+@torch.jit.script
+class Tally:
+    """A scripted class with a state."""
+
+    def __init__(self, lim: float):
+        self.total = 0.0
+        self.lim = lim
+
+    def add(self, k: int) -> float:
+        self.total += float(k) * 0.5
+        return min(self.total, self.lim)
+
+
+@torch.jit.script
+def tallied(x: torch.Tensor) -> torch.Tensor:
+    """Steps tallied by a scripted class."""
+    t = Tally(4.0)
+    y = x
+    for k in range(x.size(1)):
+        y = y + t.add(k)
+    return y
+
+
+@forward(X4, **seq(X4), refused="the module cannot be exported")
+def A6126ScriptedClass(self, x):
+    """A scripted class with a float that is summed up in a loop: ended the process by SIGSEGV in torch.onnx."""
+    return tallied(x)
 
 
 @torch.jit.script

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741 - attacks are written as users write them
+# ruff: noqa: E501, RUF059, E741 - attacks are written as users write them
 """Spectra, complex numbers, linear algebra, einsum with axes of one, scripts that decide, gradients within."""
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from trtconv.export.branches.by_size.recording_env import (
 from trtconv.export.branches.by_size.size_guards import SymbolicDim
 from trtconv.export.branches.by_size.size_shortcuts import shortened
 from trtconv.export.branches.lookups import Key, table_keys
+from trtconv.export.exporters.scripted.refused_scripts import scripts_without_data
 from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent import packed
@@ -137,6 +138,7 @@ def _run_symbolic(
     try:
         with (
             uncompiled(),
+            scripts_without_data(),
             symbolic_builtins(module, choices),
             arithmetic_of_python(),
             within_64_bits(),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest import mock
 
 from trtconv.core.errors import UnsupportedError
 
@@ -89,3 +91,46 @@ def _reads_behind(user: Any, receiver: Any, value: Any, spans: dict[Any, tuple[i
 def _line_of(node: Any) -> str:
     line = node.sourceRange().strip().split("\n")[0]
     return f" ({line})" if line else ""
+
+
+@contextmanager
+def scripts_without_data() -> Iterator[None]:
+    """Scripts that make tensors of lists raise UnsupportedError in the block, where tensors have no data.
+
+    torch.jit writes the numbers of the list into the memory of the tensor, which a FakeTensor has not: SIGSEGV.
+    """
+    import torch
+
+    def guarded(call: Any) -> Any:
+        def run(script: Any, *args: Any, **named: Any) -> Any:
+            node = next(filter(_is_of_list, _walk(script.inlined_graph, {})), None)
+            if node is not None:
+                raise UnsupportedError(
+                    f"a script makes a tensor of a list{_line_of(node)}",
+                    hint="write it as torch.full([1], size), or make the tensor outside of the script",
+                )
+            return call(script, *args, **named)
+
+        return run
+
+    with ExitStack() as stack:
+        for kind in (torch._C.ScriptFunction, torch._C.ScriptMethod):
+            stack.enter_context(mock.patch.object(kind, "__call__", guarded(kind.__call__)))
+        yield
+
+
+def _is_of_list(node: Any) -> bool:
+    return node.kind() in ("aten::tensor", "aten::as_tensor") and node.inputsAt(0).type().kind() == "ListType"
+
+
+def require_no_object(graph: Any) -> None:
+    """Raise UnsupportedError for a graph with a scripted object whose members are set: torch.onnx dies of it."""
+    nodes = list(_walk(graph, {}))
+    objects = [n for n in nodes if n.kind() == "prim::CreateObject"]
+    names = {n.output().debugName() for n in objects}
+    written = next((n for n in nodes if n.kind() == "prim::SetAttr" and n.inputsAt(0).debugName() in names), None)
+    if written is not None:
+        raise UnsupportedError(
+            f"a scripted class keeps a state in its members{_line_of(written)}",
+            hint="carry the state in variables of the function",
+        )
