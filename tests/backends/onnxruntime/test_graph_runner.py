@@ -50,3 +50,18 @@ def test_a_graph_without_weights_has_no_noise() -> None:
     run, inputs = GraphRunner(tokens_graph(weights=False)), {"ids": np.arange(5)}
     assert run.perturbed(0) is None
     assert graph_errors(run, inputs, run(inputs)) == {}
+
+
+def test_what_is_no_weight_stays() -> None:
+    """With an exponent of 1.9999999 the squares of negative numbers were NaN, and the noise was measured as 0."""
+    head = '<ir_version: 9, opset_import: ["" : 18]> g (int64[N] ids) => (float[N,a] y)'
+    constants = "<float two = {2.0}, float least = {-3.4028235e38}>"
+    body = "r = Gather(table, ids) p = Pow(r, two) z = MatMul(p, head) y = Max(z, least)"
+    model = onnx.parser.parse_model(f"{head} {constants} {{ {body} }}")
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(v, n) for v, n in ((TABLE, "table"), (HEAD, "head")))
+    run, inputs = GraphRunner(model), {"ids": np.zeros(5, np.int64)}
+    assert 0 < graph_errors(run, inputs, run(inputs))["y"].max() < 1e-3
+    assert move_weights(model, 0, ULPS)
+    moved = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+    assert moved["two"] == 2.0
+    assert np.isfinite(moved["least"])

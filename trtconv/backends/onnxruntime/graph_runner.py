@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.proof.noise import planes, scales
 from trtconv.proof.noise.coordinates import move_coordinates
 from trtconv.proof.noise.rounding import ULPS
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # A copy and its session take the weights' memory twice more.
 LARGEST_COPY = 1 << 28
+# Operators of which the inputs from this one on are no values that a rounding moves.
+NOT_MOVED = {"Pow": 1, "Resize": 1, "Upsample": 1, "Range": 0}
 
 
 def open_model(model: onnx.ModelProto, *, exact: bool = True) -> tuple[Run, str]:
@@ -88,21 +91,33 @@ def _changed(
 def move_weights(model: onnx.ModelProto, seed: int, ulps: float) -> bool:
     """Move each FP32 initializer by up to so many units in its last place, in place; False where there is none.
 
-    One that lies outside the model is left as it is.
+    One that lies outside the model is left as it is, and so is what is no weight: an exponent of 1.9999999 has no power
+    of a negative number, and a moved scale may add a row.
     """
     import numpy as np
     from onnx import TensorProto, numpy_helper
+
+    fixed = {
+        name
+        for node in walk_nodes(model.graph.node)
+        if node.op_type in NOT_MOVED
+        for name in node.input[NOT_MOVED[node.op_type] :]
+    }
 
     chance, some = np.random.default_rng(seed), False
     step = np.float32(ulps * np.finfo(np.float32).eps)
     for tensor in model.graph.initializer:
         if tensor.data_type != TensorProto.FLOAT or tensor.data_location == TensorProto.EXTERNAL:
             continue
+        if tensor.name in fixed:
+            continue
         values = numpy_helper.to_array(tensor)
         noise = chance.uniform(-1.0, 1.0, values.shape).astype(np.float32)
-        # A zero stays one, and an infinity.
+        # A zero stays one, and an infinity; the least number, which fills masks, does not become one.
         change = np.where(np.isfinite(values), values, 0) * step * noise
-        tensor.CopyFrom(numpy_helper.from_array((values + change).astype(np.float32), tensor.name))
+        with np.errstate(over="ignore"):
+            others = (values + change).astype(np.float32)
+        tensor.CopyFrom(numpy_helper.from_array(np.where(np.isfinite(others), others, values), tensor.name))
         some = True
     return some
 

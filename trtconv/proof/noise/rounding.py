@@ -304,10 +304,12 @@ def moved(inputs: Mapping[str, Array], seed: int, least: float = 0.0, ulps: floa
             result[name] = array
             continue
         noise = chance.uniform(-1.0, 1.0, array.shape)
-        # An infinity stays one: moved by a share of itself it would be NaN.
+        # An infinity stays one: moved by a share of itself it would be NaN. The largest number does not become one.
         size = np.abs(np.where(np.isfinite(array), array, 0.0).astype(np.float64))
         step = size * float(np.finfo(array.dtype).eps) * ulps + least
-        result[name] = (array + noise * step).astype(array.dtype)
+        with np.errstate(over="ignore"):
+            others = (array + noise * step).astype(array.dtype)
+        result[name] = np.where(np.isfinite(others), others, array)
     return result
 
 
