@@ -143,3 +143,8 @@ def test_what_was_rounded_to_bfloat16_may_be_one_more_of_its_units_off():
     assert not allowed.all()
     assert added[allowed] == pytest.approx(unit[allowed], rel=1e-3)
     assert added[~allowed] == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.bool_])
+def test_a_number_alone_has_an_allowance(dtype):
+    assert np.shape(allow(np.asarray(1, dtype)).limit) == ()

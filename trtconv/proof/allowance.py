@@ -202,9 +202,12 @@ def _last_step(expected: Array, limit: Array) -> Array:
     """
     import numpy as np
 
-    numbers = expected[np.isfinite(expected)] if expected.dtype == np.float32 else expected[:0]
+    none = np.zeros([1] * expected.ndim)
+    if expected.dtype != np.float32:
+        return none
+    numbers = expected[np.isfinite(expected)]
     if not numbers.size or (numbers.view(np.uint32) & 0xFFFF).any():
-        return np.zeros([1] * expected.ndim)
+        return none
     # |x| = m * 2^e with m from 0.5 to 1, and bfloat16 has 8 digits.
     exponents = np.frexp(np.where(np.isfinite(expected), expected, 0.0))[1]
     step = np.ldexp(1.0, exponents - 8)

@@ -19,6 +19,7 @@ SUMS_SINCE = 16
 def forms(opset: int) -> dict[str, Form]:
     """The forms by aten's names."""
     table = {"index": _index(values.plain_form("index", opset))}
+    table |= {name: _sorted(values.plain_form(name, opset)) for name in ("sort", "argsort")}
     if opset >= SUMS_SINCE:
         table["index_add"] = _index_add(values.plain_form("index_add", opset))
         table |= dict.fromkeys(("index_put", "index_put_"), _index_put(values.plain_form("index_put", opset)))
@@ -34,6 +35,14 @@ def _index(plain: Form) -> Form:
         shape = graph.op("Shape", x)
         counted = [_from_the_start(graph, part, shape, axis) for axis, part in enumerate(parts)]
         return plain(graph, x, graph.op("prim::ListConstruct", *counted))
+
+    return form
+
+
+def _sorted(plain: Form) -> Form:
+    def form(graph: Any, x: Any, *rest: Any) -> Any:
+        """A sort that says whether it is stable, as ONNX's TopK always is; torch's own form takes that for the axis."""
+        return plain(graph, x, *(rest[1:] if len(rest) == 3 else rest))
 
     return form
 

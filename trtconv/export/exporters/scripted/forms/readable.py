@@ -216,12 +216,12 @@ class _WrittenOut(ast.NodeTransformer):
                     kind = ast.Attribute(ast.Name("torch", ast.Load()), "int64", ast.Load())
                     node.keywords.append(ast.keyword("dtype", kind))
                     ast.fix_missing_locations(node)
-            case ast.Call(func=ast.Attribute(attr="pad") | ast.Name(id="pad"), keywords=[*_]):
-                for keyword in node.keywords:
-                    # A script hands no whole number on as a decimal there.
-                    if keyword.arg == "value" and isinstance(keyword.value, ast.Constant):
-                        fill = keyword.value.value
-                        keyword.value.value = float(fill) if type(fill) is int else fill
+            case ast.Call(func=ast.Attribute(attr="pad") | ast.Name(id="pad"), args=arguments):
+                # A script hands no whole number on as a decimal there.
+                for fill in (*arguments[3:4], *(k.value for k in node.keywords if k.arg == "value")):
+                    literal = fill.operand if isinstance(fill, ast.UnaryOp) else fill
+                    if isinstance(literal, ast.Constant) and type(literal.value) is int:
+                        literal.value = float(literal.value)
             case ast.Call(func=ast.Attribute(value=tensor, attr="cpu"), args=[], keywords=[]):
                 # ONNX has no devices.
                 return tensor
