@@ -22,7 +22,7 @@ from trtconv.core.effort import Effort
 from trtconv.core.model.file import load_structure
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
-from trtconv.export.branches.by_size.size_paths import SizePaths
+from trtconv.export.branches.by_size.size_paths import TOO_MANY_PATHS, SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.sizes.file_sizes import note_uncompared
 from trtconv.proof.comparison import first_failure
@@ -40,6 +40,8 @@ ENOUGH = 48
 EDGE_SECONDS = 12.0
 SECONDS = 8.0
 LESS_SECONDS = 2.0
+# At the rest of the sizes of a module that makes plain numbers of sizes, each of which may be the one that it asks for.
+UNFOLLOWED_SECONDS = 20.0
 # Points of each kind that are compared whatever they take.
 LEAST = 4
 
@@ -125,7 +127,8 @@ def scan_sizes(
     runner = result.runs.model()
     tried = {s.point.dims for s in job.samples.items}
     failed: tuple[OutputComparison, SamplePoint] | None = None
-    limits = _Limits(dims != frozenset() or bool(paths.tables), bool(paths.tables), len(job.request.space.dims))
+    rest = UNFOLLOWED_SECONDS if TOO_MANY_PATHS in paths.obstacle else LESS_SECONDS
+    limits = _Limits(dims != frozenset() or bool(paths.tables), bool(paths.tables), len(job.request.space.dims), rest)
     for kind, point in scan_points(job, [*paths.points, *edges], None if paths.tables else dims):
         if not limits.allow(kind):
             if kind == "edge":
@@ -150,8 +153,8 @@ def scan_sizes(
 class _Limits:
     """Until when points of each kind are compared."""
 
-    def __init__(self, thorough: bool, tables: bool, dims: int) -> None:
-        self._edges, self._likely, self._rest = (Effort(s, LEAST) for s in (EDGE_SECONDS, SECONDS, LESS_SECONDS))
+    def __init__(self, thorough: bool, tables: bool, dims: int, rest: float) -> None:
+        self._edges, self._likely, self._rest = (Effort(s, LEAST) for s in (EDGE_SECONDS, SECONDS, rest))
         self._thorough, self._tables = thorough, tables
         self._enough, self._turn = ENOUGH * (dims + 1), 0
 

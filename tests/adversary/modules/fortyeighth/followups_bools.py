@@ -24,7 +24,7 @@ def A6143ComparedIsTrue(self, x):
     return x * 2 if (x.shape[1] == 2223) is True else -x
 
 
-@forward(X, **long(X, sizes=RARE), refused="the exported model differs from the module")
+@forward(X, **long(X, sizes=RARE))
 def A6144FlagIsNotFalse(self, x):
     """A flag kept in a variable that is not False: the common way is that it is."""
     exact = x.shape[1] == 2223
@@ -91,13 +91,13 @@ def A6150FlagsInSet(self, x):
     return x * 2 if True in flags else -x
 
 
-@forward(X, **long(X, sizes=RARE))
+@forward(X, **long(X, sizes=RARE), refused="the path through the module depends on the si")
 def A6151SizeOfTorch(self, x):
     """torch.Size.numel of a part of the shape."""
     return x * 2 if x.shape[1:].numel() == 2223 else -x
 
 
-@forward(IMAGE, **PAIRS)
+@forward(IMAGE, **PAIRS, refused="the path through the module depends on the si")
 def A6152PixelsOfSize(self, x):
     """The number of pixels by torch.Size.numel."""
     return x * 2 if x.shape[2:].numel() == 137 * 149 else -x

@@ -132,7 +132,7 @@ def A6108CondOfBytes(self, x):
     return torch.cond(n[0] == 253, lambda v: v * 2, lambda v: -v, (x,))
 
 
-@forward(X, **long(X, sizes=(*WRAPS, 1290, 1291, 1625, 1626)), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=(*WRAPS, 1290, 1291, 1625, 1626)))
 def A6109CondOfInt32(self, x):
     """torch.cond by the sign of a cube of the size in int32."""
     t = torch.tensor(x.shape[1])

@@ -167,7 +167,7 @@ def A6023CtcByHand(self, l, i):
     return torch.logaddexp(a[:, -1], a[:, -2]).clamp(min=-1e4)
 
 
-@forward("l:float32[N,T,6]", **seq("l:float32[N,T,6]"), refused="the path through the module depends on the size")
+@forward("l:float32[N,T,6]", **seq("l:float32[N,T,6]"))
 def A6024GreedyDecoded(self, l):
     """CTC greedy: repeats and blanks dropped, moved to the front by a stable sort, lengths, confidences, a text's hash."""
     b = l.argmax(-1)

@@ -13,7 +13,7 @@ from tests.adversary.modules.fortysixth.pictures import IMAGE, X4, pix, seq
 X, MT = "x:float32[N,T]", "m:bool[N,T]"
 
 
-@forward(X, **seq(X), refused="the path through the module depends on the size")
+@forward(X, **seq(X))
 def A6051ShiftedSpectra(self, x):
     """fftshift of odd and even lengths, frequencies, a filter by a step of frequency, an odd inverse, Hilbert's envelope."""
     t = x.shape[1]
@@ -52,7 +52,7 @@ def A6053StftAndBack(self, x):
     return m, y, s.real[:, -1]
 
 
-@forward("z:float32[N,T,2]", **seq("z:float32[N,T,2]"), refused="the module cannot be exported")
+@forward("z:float32[N,T,2]", **seq("z:float32[N,T,2]"))
 def A6054ComplexStates(self, z):
     """A diagonal state space: complex poles to powers of positions, a convolution by FFT, conjugates, angles' differences."""
     c = torch.view_as_complex(z)
