@@ -149,21 +149,21 @@ class A5812DinoBySize(Dino):
     by_size = short = True
 
 
-@forward(*XY, **two(*XY, zero=True), refused="the exported model differs from the")
+@forward(*XY, **two(*XY, zero=True))
 def A5813SumOverNone(self, x, y):
     """Sums over the other side, of which there may be none."""
     d = (x[:, :, None] - y[:, None]).abs()
     return d.sum(-1), d.sum(1)
 
 
-@forward("a:float32[N,T,4]", "b:float32[N,S,4]", **two("a:float32[N,T,4]", "b:float32[N,S,4]", zero=True), refused="the exported model differs from the")
+@forward("a:float32[N,T,4]", "b:float32[N,S,4]", **two("a:float32[N,T,4]", "b:float32[N,S,4]", zero=True))
 def A5814ProductsOfNone(self, a, b):
     """The usual pairwise overlap by prod, without any box on the other side."""
     wh = (torch.min(a[:, :, None, 2:], b[:, None, :, 2:]) - torch.max(a[:, :, None, :2], b[:, None, :, :2])).clamp(min=0)
     return wh.prod(-1), (b[..., 2:] - b[..., :2]).prod(-1)
 
 
-@forward("a:float32[N,T,4]", "b:float32[N,S,4]", **two("a:float32[N,T,4]", "b:float32[N,S,4]", zero=True), refused="the exported model differs from the")
+@forward("a:float32[N,T,4]", "b:float32[N,S,4]", **two("a:float32[N,T,4]", "b:float32[N,S,4]", zero=True))
 def A5815SquaresOfNone(self, a, b):
     """Distances of centres by a sum over the last axis, without any on the other side."""
     return ((a[:, :, None, :2] - b[:, None, :, :2]) ** 2).sum(-1), (b[..., 2:] - b[..., :2]).norm(dim=-1), b.mean(-1), b.amax(-1)
@@ -182,7 +182,7 @@ def A5817Landscape(self, x):
     return x.transpose(2, 3) if w > h else x
 
 
-@forward(IMAGE, **pix(IMAGE), refused="the path through the module depends")
+@forward(IMAGE, **pix(IMAGE))
 def A5818LandscapeByRatio(self, x):
     """The same, scaled by a ratio rounded to a tenth."""
     h, w = x.shape[-2:]
@@ -226,7 +226,7 @@ class A5821Autocast(nn.Module):
         return z, y.float()
 
 
-@forward(X4, **seq(X4), refused="the exported model differs from the")
+@forward(X4, **seq(X4))
 def A5822NumpysWholeNumbers(self, x):
     """A table by numpy with astype(int), beside a size that is truncated from a share."""
     k = max(int(x.shape[1] * 0.7), 1)
@@ -273,7 +273,7 @@ def first_argument(function):
     return inner
 
 
-@attack(X4, **seq(X4), refused="the module itself raises IndexError")
+@attack(X4, **seq(X4))
 class A5826DecoratedByPlace(nn.Module):
     """A decorator that takes the input by its place."""
 

@@ -231,7 +231,7 @@ def A5901SumsByPositiveAxes(self, a, b):
     return d.abs().sum(3), d.prod(3), d.square().mean(dim=3), d.amin(3)
 
 
-@forward("a:float32[N,T,4]", "s:float32[N,T]=0:1", **seq("a:float32[N,T,4]", "s:float32[N,T]=0:1", low=0), refused="the exported model differs from the")
+@forward("a:float32[N,T,4]", "s:float32[N,T]=0:1", **seq("a:float32[N,T,4]", "s:float32[N,T]=0:1", low=0))
 def A5902BoxesOfNone(self, a, s):
     """No boxes at all: areas by prod, a mean of scores that is guarded, centres, a filter by a threshold."""
     wh = (a[..., 2:] - a[..., :2]).clamp(min=0)

@@ -30,7 +30,7 @@ def A5936WindowAsNumber(self, x):
     return x * (1 + (int(x.shape[1] * 0.25) == 1000))
 
 
-@forward(X, **long(X, sizes=QUARTER), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=QUARTER))
 def A5937WindowAsIndex(self, x):
     """A window of sizes as an index of a list."""
     return [x, x * 2][int(x.shape[1] * 0.25) == 1000]
@@ -48,7 +48,7 @@ def A5939WindowByClamp(self, x):
     return x * max(0, 2 - abs(x.shape[1] // 4 - 1000)), x * max(1, int(x.shape[1] * 0.25) - 1248)
 
 
-@forward(X, **long(X, sizes=QUARTER), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=QUARTER))
 def A5940WindowsCounted(self, x):
     """How many of a few it is."""
     q = int(x.shape[1] * 0.25)
@@ -68,7 +68,7 @@ def A5942WindowByCond(self, x):
     return torch.cond(torch.tensor(x.shape[1] // 4 == 1000), lambda v: v * 2, lambda v: v.clone(), (x,))
 
 
-@forward(X, **long(X, sizes=(1, 2, 9, 99, 100, 101, 2499, 2500, 2501, 4899, 4900, 4999)), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=(1, 2, 9, 99, 100, 101, 2499, 2500, 2501, 4899, 4900, 4999)))
 def A5943WindowByRoot(self, x):
     """A path by the root of a size that is truncated."""
     return x * 2 if int(math.sqrt(x.shape[1])) == 50 else x
@@ -80,7 +80,7 @@ def A5944WindowByLogarithm(self, x):
     return x * 2 if math.log10(x.shape[1]) == 3 else x
 
 
-@forward(X, **long(X, sizes=(1, 2, 3, 12, 16, 1599, 1600, 1601, 1919, 1920)), refused="does not compute what the module computes")
+@forward(X, **long(X, sizes=(1, 2, 3, 12, 16, 1599, 1600, 1601, 1919, 1920)))
 def A5945WindowByExtent(self, x):
     """A path by a quotient of floats between two limits that are close."""
     r = x.shape[1] / 1920
@@ -126,7 +126,7 @@ def A5951Rates(self, x):
     return x * (int(350 * w + 4) // 8 * 8), x + int(w * 320) // 16
 
 
-@forward(X, **long(X, sizes=(*RARE, 210, 770, 1330, 1610, 2730, 700, 1340, 1420)), refused="the exported model differs from the")
+@forward(X, **long(X, sizes=(*RARE, 210, 770, 1330, 1610, 2730, 700, 1340, 1420)))
 def A5952MultiplesOfFourteen(self, x):
     """To the nearest multiple of 14 by adding a half."""
     return x * (int(x.shape[1] * 0.3 / 14 + 0.5) * 14), x + int(x.shape[1] * 0.35 + 7) // 14 * 14
@@ -143,7 +143,7 @@ class A5953KeptByRatio(nn.Module):
         return F.pad(x, (0, 64))[:, :k], x.new_full((1,), k)
 
 
-@forward(X4, **seq(X4), refused="the exported model differs from the")
+@forward(X4, **seq(X4))
 def A5954PairsWrittenBack(self, x):
     """Distances of pairs as a square, and pairs of places: of one there is no pair."""
     t = x.shape[1]
