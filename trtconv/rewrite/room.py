@@ -40,6 +40,7 @@ from trtconv.rewrite.graph.fragment import with_plugin_bodies
 from trtconv.rewrite.graph.observed import observe
 from trtconv.rewrite.graph.tidy import Leftovers, tidy
 from trtconv.rewrite.graph.valid import require_valid
+from trtconv.rewrite.lowering.branch_sizes import require_alike_branches
 from trtconv.rewrite.lowering.float64 import Narrowed, kept_of, require_equal, without_float64
 from trtconv.rewrite.lowering.float64_digits import require_digits
 from trtconv.rewrite.lowering.float64_range import require_within_float32
@@ -124,6 +125,8 @@ def _apply_rules(
     rules = select_paying_rules(rules, request, original, space, specs, declined)
     setting = RewriteSetting(request.target, space, specs, request.proof)
     model, record, whole = _rewrite_and_prove(original, rules, setting, progress)
+    if request.proof and not unreadable(model):
+        require_alike_branches(model, setting)
     observations = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
     if whole is not None and whole.infinity:
         record.notes.append(f"with an infinity in an input the rewritten graph differs: {whole.infinity}")

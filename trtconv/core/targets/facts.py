@@ -19,6 +19,7 @@ class TargetFacts:
     is the newest ONNX opset that graphs for it are written in. `strongly_typed`: the network carries its types and no
     precision flag exists. `drops_newer_opsets`: what a later opset brought is dropped silently, where others name
     what they do not know. `int8_is_quantised`: an int8 input or output is a quantised value, never an integer.
+    `branches_of_one_size`: of an If whose branches give other sizes it takes those of one for the other, silently.
     `precisions` are those of `trtconv.core.precision` that the target computes in.
     """
 
@@ -28,6 +29,7 @@ class TargetFacts:
     has_plugins: bool
     drops_newer_opsets: bool
     int8_is_quantised: bool
+    branches_of_one_size: bool
     precisions: tuple[str, ...]
 
 

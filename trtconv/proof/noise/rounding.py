@@ -239,12 +239,10 @@ def flush_errors(original: Original, inputs: Mapping[str, Array], outputs: Mappi
     zeroed = {
         n: np.where(np.abs(v) < tiny, v.dtype.type(0), v) if v.dtype.kind == "f" else v for n, v in inputs.items()
     }
-    errors: dict[str, Array] = {}
     try:
-        _keep_larger(errors, original.flushed(zeroed), outputs)
+        return larger({}, _changes(original.flushed(zeroed), outputs))
     except TrtconvError:
         return {}
-    return errors
 
 
 def graph_errors(run: Run, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -280,10 +278,9 @@ def breaks_down(original: Original, inputs: Mapping[str, Array], outputs: Mappin
     exact = original.exact()
     if exact is None:
         return False
+    wide = {n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()}
     try:
-        precise = exact(
-            {n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()}
-        )
+        precise = exact(wide)
     except UNABLE:
         return False
     return any(
@@ -306,8 +303,8 @@ def moved(inputs: Mapping[str, Array], seed: int, least: float = 0.0, ulps: floa
         noise = chance.uniform(-1.0, 1.0, array.shape)
         # An infinity stays one: moved by a share of itself it would be NaN. The largest number does not become one.
         size = np.abs(np.where(np.isfinite(array), array, 0.0).astype(np.float64))
-        step = size * float(np.finfo(array.dtype).eps) * ulps + least
         with np.errstate(over="ignore"):
+            step = size * float(np.finfo(array.dtype).eps) * ulps + least
             others = (array + noise * step).astype(array.dtype)
         result[name] = np.where(np.isfinite(others), others, array)
     return result

@@ -109,7 +109,7 @@ def _truths(model: onnx.ModelProto, name: str, setting: RewriteSetting, record: 
     total = count_sizes(setting.space, depends)
     effort, tried = Effort(SECONDS, fewest), 0
     try:
-        run = OnnxRuntimeRunner(_leading_to(model, [name]).SerializeToString())
+        run = OnnxRuntimeRunner(leading_part(model, [name]).SerializeToString())
         for sizes in _sizes(setting.space, setting.specs, depends):
             # Of what is asked about sizes the values are nothing.
             inputs = {s.name: np.zeros(s.shape(sizes), s.dtype.numpy()) for s in setting.specs}
@@ -167,7 +167,7 @@ def _by_size(name: str, makers: dict[str, onnx.NodeProto], constants: set[str]) 
     return True
 
 
-def _leading_to(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
+def leading_part(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
     """The part of a model that makes these values, which are its outputs."""
     graph = model.graph
     nodes = leading_to(graph.node, names)

@@ -1,0 +1,69 @@
+"""Ifs whose branches give other sizes, for a target that takes the sizes of the one for the other.
+
+TensorRT 8.6 wants both branches of an If to have the same sizes at each shape, also the one that is not taken. Measured
+on an H200: `y = If(T < 50) {Pad(x, 50 - T)} else {0.5 x}` builds, and gives [N, 50] and half of x at every T; a larger
+network ends in infer_shapes by SIGSEGV.
+"""
+
+from __future__ import annotations
+
+import onnx
+
+from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.errors import TrtconvError, UnsupportedError
+from trtconv.core.model.bodies import replace_nodes
+from trtconv.core.model.file import external_files
+from trtconv.core.model.provenance import origin_of
+from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.rewrite.engine.rounds import RewriteSetting
+from trtconv.rewrite.graph.branches import write_out
+from trtconv.rewrite.lowering.settled_ifs import BRANCHES, leading_part
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def require_alike_branches(model: onnx.ModelProto, setting: RewriteSetting) -> None:
+    """Raise UnsupportedError for an If of the main graph whose branches differ in a size at a sample point."""
+    if not setting.target.facts.branches_of_one_size or external_files(model):
+        return
+    points = [p for p in sample_points(setting.space, setting.specs) if p.values == "random"]
+    for index, node in enumerate(model.graph.node):
+        if node.op_type != "If":
+            continue
+        first, second = (_shapes(model, index, answer, setting, points) for answer in BRANCHES)
+        for point in first.keys() & second.keys():
+            for name, shape in first[point].items():
+                if shape != second[point][name]:
+                    raise UnsupportedError(
+                        f"{setting.target} computes an If wrongly, silently, whose branches give other sizes: "
+                        f"'{node.name or name}' gives {list(shape)} or {list(second[point][name])} at {point}",
+                        hint="give both branches one size in the module, as by a pad of max(50 - t, 0) for both, or "
+                        "choose a newer target",
+                        where=origin_of(node).source or None,
+                    )
+
+
+def _shapes(
+    model: onnx.ModelProto, index: int, answer: bool, setting: RewriteSetting, points: list[SamplePoint]
+) -> dict[str, Shapes]:
+    """By point the sizes that a branch gives, whether it is taken there or not; without points at which it fails."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    node = changed.graph.node[index]
+    names = [o for o in node.output if o]
+    branch = next(a.g for a in node.attribute if a.name == BRANCHES[answer])
+    written = write_out(changed.graph, node, branch, f"branch{index}")
+    replace_nodes(changed.graph, [*changed.graph.node[:index], *written, *changed.graph.node[index + 1 :]])
+    del changed.graph.value_info[:]
+    shapes: dict[str, Shapes] = {}
+    try:
+        run = OnnxRuntimeRunner(leading_part(changed, names).SerializeToString())
+    except TrtconvError:
+        return shapes
+    for point in points:
+        try:
+            outputs = run(sample_inputs(setting.specs, point))
+        except TrtconvError:
+            continue
+        shapes[str(point)] = {n: tuple(outputs[n].shape) for n in names}
+    return shapes
