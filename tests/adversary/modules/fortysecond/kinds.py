@@ -113,7 +113,7 @@ def A4448ClocksAndCodes(self, i):
     t = i.shape[1]
     j = torch.arange(t)
     return h, m, s, year, month, doy - (153 * mp + 2) // 5 + 1, v, digits.sum(-1), (i % 1000 + j) * (i % 1000 + j + 1) // 2 + j, torch.gcd(i % 5040, j + 1), torch.lcm(i % 12, j + 1)
-@forward(X4, dims=ROWS, kinds=FEW, feeds=(normal(1, 1, 4), halves(2, 20, 4)), refused="the module cannot be exported: the exporter has no form of where")
+@forward(X4, dims=ROWS, kinds=FEW, feeds=(normal(1, 1, 4), halves(2, 20, 4)), refused="the exported model differs from the module")
 def A4449ComplexThroughout(self, x):
     """exp, log, powers, roots of complex numbers, polar and back, conj products, a complex mean, abs of squares, angles at the cut, real comparisons, where of complex."""
     c = torch.view_as_complex(x.unflatten(-1, (2, 2)))

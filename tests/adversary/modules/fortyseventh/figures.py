@@ -165,7 +165,7 @@ def A5778NormsBeyondSquares(self, x):
     return x.norm(dim=1), torch.hypot(x[:, 0], x[:, 1]), F.normalize(x, dim=1), torch.logaddexp(x[:, 0], x[:, 1]), x.abs().pow(3).sum(1).pow(1 / 3), torch.linalg.vector_norm(x, 4, dim=1), torch.linalg.vector_norm(x, math.inf, dim=1), torch.linalg.vector_norm(x, 0, dim=1)
 
 
-@forward("z:float32[N,T,2]", **seq("z:float32[N,T,2]"), refused="the module cannot be exported")
+@forward("z:float32[N,T,2]", **seq("z:float32[N,T,2]"))
 def A5779ComplexAlgebra(self, z):
     """Complex numbers: products with conjugates, polar forms, roots, exponentials, quotients, a power of three."""
     c = torch.view_as_complex(z.contiguous())

@@ -76,7 +76,7 @@ def names_by_rank_of_size(self, x):
     return x.cumsum(longest)
 
 
-@forward(IMAGE, dims=HW, refused="depends on the size")
+@forward(IMAGE, dims=HW)
 def pyramid_until_small(self, x):
     levels = [x]
     while min(levels[-1].shape[2:]) >= 4:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trtconv.export.symbolic.arithmetic.numerics import atan2, hypot
+from trtconv.export.symbolic.complex_numbers.parts import is_complex
 
 # A function by its name, called as if the handler had not been: `call(name, *arguments)`.
 Call = Callable[..., Any]
@@ -37,7 +38,9 @@ def complex_call(func: Any, name: str, args: Sequence[Any], named: Mapping[str, 
     """
     import torch
 
-    if not any(_is_complex(a) or isinstance(a, complex) for a in (*args, *named.values())):
+    if not any(is_complex(a) or isinstance(a, complex) for a in (*args, *named.values())):
+        return NotImplemented
+    if any(is_complex(a) and a.dtype is not torch.complex64 for a in (*args, *named.values())):
         return NotImplemented
     base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     if base != name and (base in PARTWISE or base in FUNCTIONS):
@@ -97,17 +100,11 @@ def parts(x: Any) -> tuple[Any, Any]:
     """The real and imaginary part of a tensor; zeros for that of a real one."""
     import torch
 
-    if _is_complex(x):
+    if is_complex(x):
         real, imaginary = torch.view_as_real(x).unbind(-1)
         return real, imaginary
     real = x.to(torch.float32)
     return real, torch.zeros_like(real)
-
-
-def _is_complex(x: Any) -> bool:
-    import torch
-
-    return isinstance(x, torch.Tensor) and x.dtype.is_complex
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -177,7 +174,7 @@ def power(call: Call, x: Any, exponent: Any) -> Any:
             return product
         if exponent in (-1, -2):
             return call("reciprocal", power(call, x, -exponent))
-    if isinstance(exponent, complex) or _is_complex(exponent) or not _is_complex(x):
+    if isinstance(exponent, complex) or is_complex(exponent) or not is_complex(x):
         return NotImplemented
     size, angle = _size_and_angle(x)
     if isinstance(exponent, torch.Tensor):
@@ -191,7 +188,7 @@ def reversed_power(call: Call, exponent: Any, base: Any) -> Any:
 
     if not isinstance(base, complex):
         return NotImplemented
-    if _is_complex(exponent):
+    if is_complex(exponent):
         return torch.exp(exponent * complex(math.log(abs(base)), cmath.phase(base)))
     exponent = exponent.to(torch.float32)
     return _polar(torch.pow(abs(base), exponent), exponent * cmath.phase(base))

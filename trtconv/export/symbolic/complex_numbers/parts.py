@@ -25,7 +25,7 @@ def along(otherwise: Handler | None = None) -> Handler:
     def handle(func: Any, x: Any, *args: Any, **named: Any) -> Any:
         import torch
 
-        if not _is_complex(x):
+        if not is_complex(x):
             return of_real(func, x, *args, **named)
         axis = next((n for n in ("dim", "dims") if n in named), None)
         if axis is not None:
@@ -53,7 +53,7 @@ def diagonal(otherwise: Handler) -> Handler:
     def handle(func: Any, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
         import torch
 
-        if not _is_complex(x):
+        if not is_complex(x):
             return otherwise(func, x, offset, dim1, dim2)
         arguments = torch.view_as_real(x), offset, _before_parts(dim1), _before_parts(dim2)
         of_parts = otherwise(func, *arguments)
@@ -67,7 +67,7 @@ def concatenate(func: Any, tensors: Any, dim: int = 0) -> Any:
     """`torch.cat` of complex tensors."""
     import torch
 
-    if not all(_is_complex(t) for t in tensors):
+    if not all(is_complex(t) for t in tensors):
         return NotImplemented
     return torch.view_as_complex(func([torch.view_as_real(t) for t in tensors], _before_parts(dim)).contiguous())
 
@@ -78,7 +78,7 @@ def get_item(otherwise: Handler) -> Handler:
     def handle(func: Any, x: Any, index: Any) -> Any:
         import torch
 
-        if not _is_complex(x):
+        if not is_complex(x):
             return otherwise(func, x, index)
         return torch.view_as_complex(func(torch.view_as_real(x), _with_parts(index)).contiguous())
 
@@ -91,12 +91,12 @@ def set_item(otherwise: Handler) -> Handler:
     def handle(func: Any, x: Any, index: Any, value: Any) -> Any:
         import torch
 
-        if not _is_complex(x):
+        if not is_complex(x):
             return otherwise(func, x, index, value)
         if isinstance(value, (int, float, complex)):
             number = complex(value)
             parts = torch.tensor([number.real, number.imag], device=x.device)
-        elif _is_complex(value):
+        elif is_complex(value):
             parts = torch.view_as_real(value)
         else:
             return NotImplemented
@@ -111,9 +111,9 @@ def einsum(otherwise: Handler) -> Handler:
     def handle(func: Any, equation: Any, *operands: Any) -> Any:
         import torch
 
-        if len(operands) != 2 or not any(_is_complex(o) for o in operands):
+        if len(operands) != 2 or not any(is_complex(o) for o in operands):
             return otherwise(func, equation, *operands)
-        (a, b), (c, d) = (torch.view_as_real(o).unbind(-1) if _is_complex(o) else (o, None) for o in operands)
+        (a, b), (c, d) = (torch.view_as_real(o).unbind(-1) if is_complex(o) else (o, None) for o in operands)
 
         def product(x: Any, y: Any) -> Any:
             return None if x is None or y is None else func(equation, x, y)
@@ -132,7 +132,7 @@ def magnitude(func: Any, x: Any) -> Any:
     """`torch.abs` of complex numbers as torch has it: the root of the sum of squares overflows from 1.8e19 on."""
     import torch
 
-    return hypot(func, *torch.view_as_real(x).unbind(-1)) if _is_complex(x) else NotImplemented
+    return hypot(func, *torch.view_as_real(x).unbind(-1)) if is_complex(x) else NotImplemented
 
 
 def equal(differ: bool) -> Handler:
@@ -141,7 +141,7 @@ def equal(differ: bool) -> Handler:
     def handle(func: Any, x: Any, other: Any) -> Any:
         import torch
 
-        if not (_is_complex(x) or _is_complex(other)):
+        if not (is_complex(x) or is_complex(other)):
             return NotImplemented
         (a, b), (c, d) = _parts(x), _parts(other)
         imaginary = [torch.as_tensor(0.0 if part is None else part) for part in (b, d)]
@@ -157,7 +157,7 @@ def by_parts(otherwise: Handler) -> Handler:
     def handle(func: Any, x: Any, *args: Any, **named: Any) -> Any:
         import torch
 
-        if not _is_complex(x):
+        if not is_complex(x):
             return otherwise(func, x, *args, **named)
         parts = torch.view_as_real(x).unbind(-1)
         return torch.complex(*(func(part, *args, **named) for part in parts))
@@ -171,7 +171,7 @@ def pad(otherwise: Handler) -> Handler:
     def handle(func: Any, x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         import torch
 
-        if not _is_complex(x):
+        if not is_complex(x):
             return otherwise(func, x, pad, mode, value)
         real, imaginary = torch.view_as_real(x).unbind(-1)
         return torch.complex(func(real, pad, mode, value), func(imaginary, pad, mode, None if value is None else 0.0))
@@ -185,7 +185,7 @@ def direction(otherwise: Handler) -> Handler:
     def handle(func: Any, x: Any) -> Any:
         import torch
 
-        if not _is_complex(x):
+        if not is_complex(x):
             return otherwise(func, x)
         size = magnitude(torch.abs, x)
         return _quotient(x, torch.where(size == 0.0, 1.0, size))
@@ -197,7 +197,7 @@ def divide(otherwise: Handler) -> Handler:
     """`torch.div` of complex numbers without squares of a size that they do not have; of real ones `otherwise`."""
 
     def handle(func: Any, x: Any, other: Any, **named: Any) -> Any:
-        if not (_is_complex(x) or _is_complex(other) or isinstance(other, complex)) or named:
+        if not (is_complex(x) or is_complex(other) or isinstance(other, complex)) or named:
             return otherwise(func, x, other, **named)
         return _quotient(x, other)
 
@@ -206,12 +206,12 @@ def divide(otherwise: Handler) -> Handler:
 
 def divide_reversed(func: Any, x: Any, other: Any) -> Any:
     """`other / x` of a complex tensor x."""
-    return _quotient(other, x) if _is_complex(x) or isinstance(other, complex) else NotImplemented
+    return _quotient(other, x) if is_complex(x) or isinstance(other, complex) else NotImplemented
 
 
 def reciprocal(func: Any, x: Any) -> Any:
     """`1 / x` of a complex tensor."""
-    return _quotient(1.0, x) if _is_complex(x) else NotImplemented
+    return _quotient(1.0, x) if is_complex(x) else NotImplemented
 
 
 def _quotient(x: Any, y: Any) -> Any:
@@ -244,14 +244,14 @@ def _parts(x: Any) -> tuple[Any, Any]:
 
     if isinstance(x, complex):
         return x.real, x.imag
-    return tuple(torch.view_as_real(x).unbind(-1)) if _is_complex(x) else (x, None)
+    return tuple(torch.view_as_real(x).unbind(-1)) if is_complex(x) else (x, None)
 
 
 def conjugate(func: Any, x: Any) -> Any:
     """`torch.conj` at once: torch only marks a tensor, and a marked one has no parts to look at."""
     import torch
 
-    if not _is_complex(x):
+    if not is_complex(x):
         return NotImplemented
     real, imaginary = torch.view_as_real(x).unbind(-1)
     return torch.complex(real, -imaginary)
@@ -259,7 +259,7 @@ def conjugate(func: Any, x: Any) -> Any:
 
 def real(func: Any, x: Any) -> Any:
     """The real part of a real tensor is the tensor itself; the exporters have a form for complex ones alone."""
-    return NotImplemented if _is_complex(x) else x
+    return NotImplemented if is_complex(x) else x
 
 
 def filled(value: float) -> Handler:
@@ -281,10 +281,11 @@ def zeros_like(func: Any, x: Any) -> Any:
     """`torch.zeros_like` of a complex tensor."""
     import torch
 
-    return torch.view_as_complex(func(torch.view_as_real(x)).contiguous()) if _is_complex(x) else NotImplemented
+    return torch.view_as_complex(func(torch.view_as_real(x)).contiguous()) if is_complex(x) else NotImplemented
 
 
-def _is_complex(x: Any) -> bool:
+def is_complex(x: Any) -> bool:
+    """True for a complex tensor."""
     import torch
 
     return isinstance(x, torch.Tensor) and x.dtype.is_complex
