@@ -125,9 +125,10 @@ def _apply_rules(
     rules = select_paying_rules(rules, request, original, space, specs, declined)
     setting = RewriteSetting(request.target, space, specs, request.proof)
     model, record, whole = _rewrite_and_prove(original, rules, setting, progress)
-    if request.proof and not unreadable(model):
+    provable = request.proof and not unreadable(model)
+    if provable:
         require_alike_branches(model, setting)
-    observations = () if not request.proof or unreadable(model) else observe(model, space, specs, request.target)
+    observations = observe(model, space, specs, request.target) if provable else ()
     if whole is not None and whole.infinity:
         record.notes.append(f"with an infinity in an input the rewritten graph differs: {whole.infinity}")
     notes = (*surgery.notes, *undefined, *fixed, *narrowed.notes, *record.notes, *observations, *defaults(model))

@@ -103,13 +103,11 @@ def move_weights(model: onnx.ModelProto, seed: int, ulps: float) -> bool:
         if node.op_type in NOT_MOVED
         for name in node.input[NOT_MOVED[node.op_type] :]
     }
-
     chance, some = np.random.default_rng(seed), False
     step = np.float32(ulps * np.finfo(np.float32).eps)
     for tensor in model.graph.initializer:
-        if tensor.data_type != TensorProto.FLOAT or tensor.data_location == TensorProto.EXTERNAL:
-            continue
-        if tensor.name in fixed:
+        outside = tensor.data_location == TensorProto.EXTERNAL
+        if tensor.data_type != TensorProto.FLOAT or outside or tensor.name in fixed:
             continue
         values = numpy_helper.to_array(tensor)
         noise = chance.uniform(-1.0, 1.0, values.shape).astype(np.float32)

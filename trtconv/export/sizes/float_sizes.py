@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of, walk_nodes
-from trtconv.export.sizes.intervals import INTEGERS
-from trtconv.proof.size_arithmetic import dims_of_shape
+from trtconv.proof.size_arithmetic import INTEGERS, dims_of_shape
 
 if TYPE_CHECKING:
     import onnx

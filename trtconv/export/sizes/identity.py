@@ -6,6 +6,7 @@ and records no condition.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -43,9 +44,14 @@ def truths_by_identity(files: Collection[str]) -> Iterator[None]:
         yield
 
 
-@cache
 def _asks(file: str) -> bool:
     try:
-        return ASKED.search(Path(file).read_text(encoding="utf-8", errors="replace")) is not None
+        # A file that is edited in a session may ask from then on.
+        return _asks_since(file, os.stat(file).st_mtime_ns)
     except OSError:
         return False
+
+
+@cache
+def _asks_since(file: str, modified: int) -> bool:
+    return ASKED.search(Path(file).read_text(encoding="utf-8", errors="replace")) is not None

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.size_arithmetic import dims_of_shape
+from trtconv.proof.size_arithmetic import INTEGERS, dims_of_shape
 
 if TYPE_CHECKING:
     import onnx
 
 PASSED_ON = ("Squeeze", "Unsqueeze", "Reshape", "Identity", "Slice", "Gather", "Expand", "Flatten")
-INTEGERS = (2, 3, 4, 5, 6, 7, 12, 13)
 WIDE = 32
 
 

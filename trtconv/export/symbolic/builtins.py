@@ -249,7 +249,7 @@ def _masks_of_sizes() -> Iterator[None]:
 
     plain_or, plain_and = torch.SymInt.__or__, torch.SymInt.__and__
     with ExitStack() as stack:
-        size_steps.patch_bits_of_sizes(stack)
+        size_steps.patch_methods_of_sizes(stack)
         for name, masked in (("__or__", either), ("__ror__", either), ("__and__", both), ("__rand__", both)):
             stack.enter_context(mock.patch.object(torch.SymInt, name, masked))
         yield

@@ -104,7 +104,8 @@ def _truths(model: onnx.ModelProto, name: str, setting: RewriteSetting, record: 
     answers: set[bool] = set()
     depends, fewest = list(setting.space), FEWEST
     with suppress(NotSizesError):
-        depends = [n for n in setting.space if n in SizeArithmetic(model.graph, setting.specs).dims(name)]
+        dims = SizeArithmetic(model.graph, setting.specs).dims(name)
+        depends = [n for n in setting.space if n in dims]
         fewest = MOST_RUN
     total = count_sizes(setting.space, depends)
     effort, tried = Effort(SECONDS, fewest), 0

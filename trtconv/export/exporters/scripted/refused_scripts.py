@@ -101,14 +101,19 @@ def scripts_without_data() -> Iterator[None]:
     """
     import torch
 
+    # Kept, so that no other script gets their identity.
+    without_lists: dict[int, Any] = {}
+
     def guarded(call: Any) -> Any:
         def run(script: Any, *args: Any, **named: Any) -> Any:
-            node = next(filter(_is_of_list, _walk(script.inlined_graph, {})), None)
-            if node is not None:
-                raise UnsupportedError(
-                    f"a script makes a tensor of a list{_line_of(node)}",
-                    hint="write it as torch.full([1], size), or make the tensor outside of the script",
-                )
+            if id(script) not in without_lists:
+                node = next(filter(_is_of_list, _walk(script.inlined_graph, {})), None)
+                if node is not None:
+                    raise UnsupportedError(
+                        f"a script makes a tensor of a list{_line_of(node)}",
+                        hint="write it as torch.full([1], size), or make the tensor outside of the script",
+                    )
+                without_lists[id(script)] = script
             return call(script, *args, **named)
 
         return run

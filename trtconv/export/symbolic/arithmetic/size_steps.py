@@ -177,7 +177,7 @@ def is_integer(number: Any) -> Any:
     raise AttributeError("'Tensor' object has no attribute 'is_integer'")
 
 
-def patch_bits_of_sizes(stack: ExitStack) -> None:
+def patch_methods_of_sizes(stack: ExitStack) -> None:
     """Give sizes `bit_length`, `1 << size` and `astype` while the stack is open: those of torch have none of them."""
     import torch
 

@@ -6,10 +6,11 @@ import cmath
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from trtconv.export.symbolic.arithmetic.numerics import atan2, hypot
-from trtconv.export.symbolic.complex_numbers.parts import is_complex
+from trtconv.export.symbolic.complex_numbers.parts import conjugate, is_complex, parts_of
 
 # A function by its name, called as if the handler had not been: `call(name, *arguments)`.
 Call = Callable[..., Any]
@@ -38,12 +39,14 @@ def complex_call(func: Any, name: str, args: Sequence[Any], named: Mapping[str, 
     """
     import torch
 
-    if not any(is_complex(a) or isinstance(a, complex) for a in (*args, *named.values())):
-        return NotImplemented
-    if any(is_complex(a) and a.dtype is not torch.complex64 for a in (*args, *named.values())):
-        return NotImplemented
     base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
-    if base != name and (base in PARTWISE or base in FUNCTIONS):
+    if base not in PARTWISE and base not in FUNCTIONS:
+        return NotImplemented
+    values = (*args, *named.values())
+    types = {a.dtype for a in values if is_complex(a)}
+    if not (types or any(isinstance(a, complex) for a in values)) or types - {torch.complex64}:
+        return NotImplemented
+    if base != name:
         result = complex_call(_function(base), base, args, named, otherwise)
         if result is not NotImplemented:
             torch.view_as_real(args[0]).copy_(torch.view_as_real(result))
@@ -51,8 +54,8 @@ def complex_call(func: Any, name: str, args: Sequence[Any], named: Mapping[str, 
         return result
     if name in PARTWISE:
         return _by_parts(name, args, named, lambda *a, **k: otherwise(func, name, a, k))
-    function = FUNCTIONS.get(name)
-    if function is None or not _takes(function, args, named):
+    function = FUNCTIONS[name]
+    if not _takes(function, args, named):
         return NotImplemented
     return function(lambda other, *a, **k: otherwise(_function(other), other, a, k), *args, **named)
 
@@ -100,10 +103,10 @@ def parts(x: Any) -> tuple[Any, Any]:
     """The real and imaginary part of a tensor; zeros for that of a real one."""
     import torch
 
-    if is_complex(x):
-        real, imaginary = torch.view_as_real(x).unbind(-1)
+    real, imaginary = parts_of(x)
+    if imaginary is not None:
         return real, imaginary
-    real = x.to(torch.float32)
+    real = real.to(torch.float32)
     return real, torch.zeros_like(real)
 
 
@@ -274,25 +277,14 @@ def dot(conjugated: bool) -> Function:
     """The sum of products of two vectors, the first `conjugated` or not."""
 
     def apply(call: Call, x: Any, other: Any) -> Any:
-        import torch
-
-        real, imaginary = parts(x)
-        first = torch.complex(real, -imaginary) if conjugated else x
-        return _product(first, other).sum()
+        return _product(conjugate(None, x) if conjugated else x, other).sum()
 
     return apply
 
 
-def like(real: float) -> Function:
-    """A tensor of a number in the shape and type of another."""
-
-    def apply(call: Call, x: Any) -> Any:
-        import torch
-
-        part = parts(x)[0]
-        return torch.complex(torch.full_like(part, real), torch.zeros_like(part))
-
-    return apply
+def ones_like(call: Call, x: Any) -> Any:
+    """Ones in the shape of a complex tensor."""
+    return _by_parts("full_like", (x, 1.0), {}, partial(call, "full_like"))
 
 
 def full(call: Call, size: Sequence[Any], fill_value: complex, *, device: Any = None) -> Any:
@@ -326,5 +318,5 @@ FUNCTIONS: Mapping[str, Function] = {
     "linalg_norm": magnitudes_norm("linalg_norm"), "isnan": of_either("isnan"), "isinf": of_either("isinf"),
     "isfinite": of_either("isfinite", every=True), "var": deviation("var"), "std": deviation("std"),
     "bmm": bilinear("bmm"), "linear": biased("linear"), "dot": dot(False), "vdot": dot(True),
-    "ones_like": like(1.0), "full": full, **{name: biased(name) for name in CONVOLUTIONS},
+    "ones_like": ones_like, "full": full, **{name: biased(name) for name in CONVOLUTIONS},
 }  # fmt: skip

@@ -143,7 +143,7 @@ def equal(differ: bool) -> Handler:
 
         if not (is_complex(x) or is_complex(other)):
             return NotImplemented
-        (a, b), (c, d) = _parts(x), _parts(other)
+        (a, b), (c, d) = parts_of(x), parts_of(other)
         imaginary = [torch.as_tensor(0.0 if part is None else part) for part in (b, d)]
         same = torch.logical_and(torch.as_tensor(a) == c, imaginary[0] == imaginary[1])
         return torch.logical_not(same) if differ else same
@@ -220,7 +220,7 @@ def _quotient(x: Any, y: Any) -> Any:
 
     if isinstance(y, complex):
         return x * (1 / y)
-    (a, b), (c, d) = _parts(x), _parts(y)
+    (a, b), (c, d) = parts_of(x), parts_of(y)
     if d is None:
         # torch divides by a complex zero, which has no sign.
         c = torch.where(c == 0.0, 0.0, c) if isinstance(c, torch.Tensor) else c
@@ -238,7 +238,7 @@ def _quotient(x: Any, y: Any) -> Any:
     return torch.complex(torch.where(none, a / larger, real), torch.where(none, b / larger, imaginary))
 
 
-def _parts(x: Any) -> tuple[Any, Any]:
+def parts_of(x: Any) -> tuple[Any, Any]:
     """The real and imaginary part of a tensor or a number; None for that of a real one."""
     import torch
 
