@@ -7,7 +7,7 @@ import torch
 
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.source import load_module
-from trtconv.export.sizes.identity import ASKED
+from trtconv.export.sizes.identity import ASKED, numbers_by_identity
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n        t = x.shape[1]\n"
 LINES = {
@@ -33,3 +33,30 @@ def test_both_sides_are_in_the_file(write_module, export, tmp_path, lines):
 @pytest.mark.parametrize(("text", "asks"), [("x is True", True), ("x is not False", True), ("this is Truely", False)])
 def test_a_file_that_asks(text, asks):
     assert bool(ASKED.search(text)) == asks
+
+
+BY_IDENTITY = {
+    "a number": ("return x * 2 if t is 20 else -x", True),
+    "a size and arithmetic": ("return x * 2 if (t - 3) is x.shape[0] else -x", True),
+    "a negative number": ("return x * 2 if t is not -1 else -x", True),
+    "nothing": ("return x * 2 if t is not None else -x", False),
+    "an option": ("return x * 2 if (t > 5) is True else -x", False),
+    "one object of two names": ("return x * 2 if x is x else -x", False),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.is. with .int. literal:SyntaxWarning")
+@pytest.mark.filterwarnings("ignore:.is not. with .int. literal:SyntaxWarning")
+@pytest.mark.parametrize(("lines", "noted"), BY_IDENTITY.values(), ids=BY_IDENTITY)
+def test_numbers_by_identity_are_told_by_their_line(write_module, tmp_path, lines, noted):
+    path = write_module(f"{HEAD}        {lines}\n")
+    notes = numbers_by_identity([str(path)], path.parent)
+    assert bool(notes) == noted
+    assert not noted or f"`{lines}` at {path.name}:" in notes[0]
+
+
+@pytest.mark.filterwarnings("ignore:.is. with .int. literal:SyntaxWarning")
+def test_the_note_is_in_the_result(write_module, export):
+    path = write_module(f"{HEAD}        return x * 2 if t is 20 else -x\n")
+    notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=3:9:40").notes
+    assert any("one object" in note for note in notes)
