@@ -87,10 +87,25 @@ def test_the_model_is_valid():
     onnx.checker.check_model(model_of("y = Identity(t)"))
 
 
-def test_a_size_in_half_precision_is_not_evaluated():
-    """FP16 has no 2049: a condition on such a number is run."""
+HALVES = {
+    "no 2049": ("h = Cast<to=10>(t) i = Cast<to=7>(h) y = Equal(i, t)", 2048, {True}),
+    "2049": ("h = Cast<to=10>(t) i = Cast<to=7>(h) y = Equal(i, t)", 2049, {True, False}),
+    "infinite from 256 on": ("h = Cast<to=10>(t) q = Mul(h, h) b = Add(q, q) y = Equal(b, q)", 300, {True, False}),
+    "thirds": (
+        "h = Cast<to=10>(t) p = Cast<to=10>(three) d = Div(h, p) m = Mul(d, p) y = Equal(m, h)", 2047, {True, False},
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "most", "answers"), HALVES.values(), ids=HALVES)
+def test_a_size_in_half_precision_is_rounded_as_onnx_says(body, most, answers):
+    body = f"three = Constant<value = int64[1] {{3}}>() {body}"
+    assert truths(model_of(body).graph, "y", SPECS, parse_space(["N=1:1:3", f"T=1:9:{most}"])) == answers
+
+
+def test_a_size_in_bfloat16_is_not_evaluated():
     with pytest.raises(NotSizesError):
-        truths(model_of("h = Cast<to=10>(t) i = Cast<to=7>(h) y = Equal(i, two)").graph, "y", SPECS, SPACE)
+        truths(model_of("h = Cast<to=16>(t) i = Cast<to=7>(h) y = Equal(i, two)").graph, "y", SPECS, SPACE)
 
 
 def test_a_float_beyond_a_whole_type_is_not_evaluated():

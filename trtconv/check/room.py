@@ -189,7 +189,7 @@ def _inner_differences(
     small = kind == "onnx" and request.subject.stat().st_size <= MOST_BYTES_FOR_A_PICTURE
     if not (comparison.differs or (heat and small)):
         return ()
-    return tuple(_differences(request, comparison.telling, progress))
+    return tuple(_differences(request, comparison, progress))
 
 
 def _facts(request: CheckRequest, comparison: _Comparison, reference: str, arithmetic: Arithmetic) -> dict[str, Any]:
@@ -298,14 +298,14 @@ def _more_telling(
 
 
 def _differences(
-    request: CheckRequest, sample: ReferenceSample | None, progress: Progress
+    request: CheckRequest, comparison: _Comparison, progress: Progress
 ) -> tuple[TensorDifference, ...]:
-    graph = graph_of(request.subject)
+    graph, sample = graph_of(request.subject), comparison.telling
     exported = exported_beside(graph) if graph is not None else None
     if graph is None or exported is None or sample is None:
         return ()
     progress.phase("inner tensors")
-    return tensor_differences(graph, exported, sample, request.tolerance)
+    return tensor_differences(graph, exported, sample, request.tolerance, judged=comparison.differs)
 
 
 def _compare_at(

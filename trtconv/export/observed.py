@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
+from trtconv.export.beneath import require_nothing_beneath
 from trtconv.export.branches.callers import require_no_use_of_callers
 from trtconv.export.module.imported_files import imported_files
 from trtconv.export.module.noise.first_call import UntouchedState, require_no_values_of_first_call, sums_of_large
@@ -91,6 +92,7 @@ def observe(observed: ObservedModule, request: ExportRequest, progress: Progress
     runner.caches = find_shape_caches(runner, observed.untouched.attributes, samples.items)
     require_repeatable(runner, samples.cheapest)
     require_no_use_of_callers(runner, samples.cheapest.inputs)
+    require_nothing_beneath(runner, samples.cheapest.inputs, request.source.base)
     require_independent_of_first_call(runner, observed.untouched.attributes, samples.items)
     require_no_values_of_first_call(runner, observed.untouched, samples, observed.make)
     return samples

@@ -181,7 +181,7 @@ def _constant(tensor: onnx.TensorProto, kind: Any) -> Elements:
     if values.dtype == np.float32 and kind is np.float64:
         # 0.29 in the source is 0.29 in FP32 here; its shortest decimal is what was written.
         return Elements.shaped([np.asarray(float(str(v))) for v in values], shape)
-    if values.dtype.kind not in "iufb" or (values.dtype == np.float16 and kind is not np.float64):
+    if values.dtype.kind not in "iufb":
         raise NotSizesError
     return Elements.shaped([np.asarray(v) for v in values], shape)
 
@@ -221,23 +221,26 @@ def _apply(node: onnx.NodeProto, inputs: list[Elements], kind: Any) -> Elements:
 def _cast(number: Array, to: int, kind: Any) -> Array:
     """To an ONNX element type; floats to `kind`, FP64 to itself. Whole numbers wrap as they do in ONNX Runtime.
 
-    Raises NotSizesError for halves, which round sizes from 2049 on, but where `kind` is what was written; and for
-    floats beyond the whole numbers of a type, of which each library makes another.
+    Halves round sizes from 2049 on, as ONNX defines them, where `kind` is not what was written; ONNX Runtime computes
+    them in FP32 and leaves roundings out. Raises NotSizesError for bfloat16, which NumPy lacks, and for floats beyond
+    the whole numbers of a type, of which each library makes another.
     """
     import numpy as np
     from onnx import helper
 
-    if to in (HALF, BFLOAT16) and kind is not np.float64:
+    if to == BFLOAT16 and kind is not np.float64:
         raise NotSizesError
     if to in (FLOAT, HALF, BFLOAT16):
-        return number.astype(kind)
+        with np.errstate(over="ignore"):
+            return number.astype(np.float16 if to == HALF and kind is np.float32 else kind)
     if to not in (*INTEGERS, BOOL, DOUBLE):
         raise NotSizesError
     dtype = helper.tensor_dtype_to_np_dtype(to)
     if to in INTEGERS and number.dtype.kind == "f":
         limits = np.iinfo(dtype)
         # A NaN is in no range. The largest int64 is no float: the next one is beyond it.
-        if not np.all((number >= limits.min) & (number < float(limits.max) + 1.0)):
+        wide = number.astype(np.float64)
+        if not np.all((wide >= limits.min) & (wide < float(limits.max) + 1.0)):
             raise NotSizesError
     return number.astype(dtype)
 

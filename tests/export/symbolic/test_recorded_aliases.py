@@ -22,8 +22,10 @@ def recorded(function, *inputs, opset=17):
 
     class Recorded(nn.Module):
         def forward(self, *tensors):
-            with symbolic_functions():
-                return function(*tensors)
+            with symbolic_functions() as aliases:
+                result = function(*tensors)
+            aliases.recognise((result,))
+            return result
 
     names = [f"in{i}" for i in range(len(inputs))]
     axes = {n: dict.fromkeys(range(t.dim())) for n, t in zip(names, inputs, strict=True)}
@@ -200,6 +202,85 @@ def test_quotients_beyond_whole_numbers():
     actual, expected = recorded(lambda x: torch.div(x, 3.0, rounding_mode="trunc"), x)
     np.testing.assert_array_equal(actual, expected)
     actual, expected = recorded(lambda x: x.clone().div_(3.0, rounding_mode="trunc"), x)
+    np.testing.assert_array_equal(actual, expected)
+
+
+class Kind(torch.Tensor):
+    pass
+
+
+def of_a_subclass(y):
+    z = y.as_subclass(Kind)
+    z[z > 2] = 0.5
+    return y
+
+
+def of_a_parameter(y):
+    z = nn.Parameter(y, requires_grad=False)
+    z.clamp_(max=2.0)
+    return y
+
+
+def of_a_constructor(y):
+    z = torch.Tensor(y)
+    y[y > 2] = 0.5
+    return z
+
+
+def of_an_owner_that_is_gone(y):
+    z = nn.Parameter(y, requires_grad=False)
+    y.clamp_(max=2.0)
+    del y
+    return z * 1
+
+
+def of_a_view_of_another_name(y):
+    z = torch.Tensor(y)
+    z[:, 1:].clamp_(max=2.0)
+    return y + z
+
+
+OTHER_NAMES = (
+    of_a_subclass, of_a_parameter, of_a_constructor, of_an_owner_that_is_gone, of_a_view_of_another_name,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", OTHER_NAMES, ids=[f.__name__ for f in OTHER_NAMES])
+def test_what_no_mode_sees_is_another_name_of_its_memory(function):
+    actual, expected = recorded(lambda x: function(x * 1.0), torch.randn(3, 5, 4) * 4)
+    np.testing.assert_array_equal(actual, expected)
+
+
+def part_of(y):
+    """A view that no mode sees."""
+    with torch._C.DisableTorchFunction():
+        return y[:, 1:]
+
+
+def reads_the_part(y):
+    part = part_of(y)
+    y.clamp_(max=2.0)
+    return part * 1
+
+
+def writes_the_part(y):
+    part_of(y).clamp_(max=2.0)
+    return y * 1
+
+
+@pytest.mark.parametrize("function", [reads_the_part, writes_the_part])
+def test_another_name_of_another_shape_is_refused(function):
+    with pytest.raises(UnsupportedError, match="shares memory"):
+        recorded(lambda x: function(x * 1.0), torch.randn(3, 5, 4))
+
+
+def test_a_start_from_the_end():
+    def function(x):
+        y = x * 1.0
+        torch.narrow(y, 1, -2, 1).clamp_(max=2.0)
+        return y
+
+    actual, expected = recorded(function, torch.randn(3, 5, 4) * 4)
     np.testing.assert_array_equal(actual, expected)
 
 

@@ -17,7 +17,7 @@ from trtconv.export.exporters.scripted.casts import write_casts
 from trtconv.export.exporters.scripted.decisions import inexact_decisions
 from trtconv.export.exporters.scripted.halves import require_no_decimals_beside_halves
 from trtconv.export.exporters.scripted.likeness import require_own_writes
-from trtconv.export.exporters.scripted.refused_scripts import require_no_object
+from trtconv.export.exporters.scripted.refused_scripts import require_no_custom_writes, require_no_object
 from trtconv.export.exporters.scripted.tables import mixes_floats
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import PREFIX
@@ -80,7 +80,7 @@ def _record_once(trace: Trace, output: Path, opset: int) -> None:
         sizes_as_numbers(),
         mock.patch.object(torch._C, "_jit_onnx_log", return_value=None),
         no_division_by_nothing(),
-        without_objects(),
+        without_unseen_writes(),
     ):
         torch.onnx.export(
             _recorded(trace),
@@ -97,14 +97,18 @@ def _record_once(trace: Trace, output: Path, opset: int) -> None:
 
 
 @contextmanager
-def without_objects() -> Iterator[None]:
-    """In the block torch.onnx converts no graph with scripted objects that are written: see `require_no_object`."""
+def without_unseen_writes() -> Iterator[None]:
+    """In the block torch.onnx converts no graph of which a file would leave out what is written.
+
+    See `require_no_object` and `require_no_custom_writes`.
+    """
     import torch
 
     remove = torch._C._jit_pass_onnx_remove_inplace_ops_for_onnx
 
     def checked(graph: Any, *rest: Any) -> Any:
         require_no_object(graph)
+        require_no_custom_writes(graph)
         return remove(graph, *rest)
 
     with mock.patch.object(torch._C, "_jit_pass_onnx_remove_inplace_ops_for_onnx", checked):

@@ -44,8 +44,10 @@ def flat_module(module: nn.Module, binding: Binding, caches: ShapeCaches | None 
 
         def forward(self, *tensors: Any) -> tuple[Any, ...]:
             positional, keywords = self.arguments(tensors)
-            with symbolic_functions(), (caches or ShapeCaches()).emptied(), _constant(weights):
-                return tuple(flatten_outputs(self.module(*positional, **keywords)).values())
+            with symbolic_functions() as aliases, (caches or ShapeCaches()).emptied(), _constant(weights):
+                outputs = tuple(flatten_outputs(self.module(*positional, **keywords)).values())
+            aliases.recognise(outputs)
+            return outputs
 
     flat = FlatModule()
     flat.training = False

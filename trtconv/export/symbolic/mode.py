@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
+from unittest import mock
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.recurrent import packed
@@ -74,7 +75,7 @@ def handlers() -> Mapping[str, Handler]:
         "bucketize": order.bucketize, "isin": order.isin, "take_along_dim": order.take_along_dim,
         "roll": complex_parts.along(order.roll), "einsum": complex_parts.einsum(writes.einsum),
         **dict.fromkeys(("conj", "conj_physical"), complex_parts.conjugate), "Tensor.data": writes.detached,
-        "Tensor.data=": writes.assigned_data, "cpu": writes.on_cpu,
+        "Tensor.data=": writes.assigned_data, "cpu": writes.on_cpu, "__deepcopy__": writes.deep_copy,
         **dict.fromkeys(("real", "Tensor.real"), complex_parts.real), "dropout": writes.dropout,
         "unsafe_chunk": writes.unsafe_parts("chunk"), "unsafe_split": writes.unsafe_parts("split"),
         "unsafe_split_with_sizes": writes.unsafe_parts("split"),
@@ -89,7 +90,8 @@ def handlers() -> Mapping[str, Handler]:
         "slice_scatter": written_out.slice_scatter, "dist": written_out.dist, "addmv": written_out.addmv,
         "addbmm": written_out.addbmm, "diag_embed": written_out.diag_embed,
         "diag": written_out.diag, "trace": written_out.trace,
-        **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "cat": complex_parts.concatenate,
+        **dict.fromkeys(complex_parts.FIRST, complex_parts.along()), "narrow": complex_parts.along(writes.narrow),
+        "cat": complex_parts.concatenate,
         "zeros": complex_parts.filled(0.0), "ones": complex_parts.filled(1.0), "zeros_like": complex_parts.zeros_like,
         "diagonal": complex_parts.diagonal(order.diagonal), "remainder": division.remainder,
         "__mod__": division.remainder,
@@ -239,8 +241,8 @@ class SizeBound:
 
 
 @contextmanager
-def symbolic_functions() -> Iterator[None]:
-    """Trace with the handlers for the time of the block."""
+def symbolic_functions() -> Iterator[RecordedAliases]:
+    """Trace with the handlers for the time of the block; gives what is known of tensors that share memory."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -265,7 +267,12 @@ def symbolic_functions() -> Iterator[None]:
                         return self.__torch_function__(torch.Tensor.copy_, types, (out, result))
                 args, named = with_exact_floats(name, args, named)
                 call = partial(self.call, func, name, args, named)
-                return size_steps.carry(name, args, named, aliases.follow(func, name, args, named, call))
+                again = partial(self.again, func, name)
+                return size_steps.carry(name, args, named, aliases.follow(again, name, args, named, call))
+
+        def again(self, func: Any, name: str, *args: Any, **named: Any) -> Any:
+            """The same call of other tensors."""
+            return self.call(func, name, args, named)
 
         def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
             result = converted_first(name, args, named, self.cast, lambda a, n: self.call(func, name, a, n))
@@ -301,7 +308,9 @@ def symbolic_functions() -> Iterator[None]:
         values_in_text(),
         padded_encoders(),
         packed.sequences_counted(),
+        # What `copy.copy` gives shares its memory.
+        mock.patch.object(torch.Tensor, "__copy__", lambda tensor: tensor.view_as(tensor), create=True),
         SymbolicFunctions(),
     ):
-        yield
+        yield aliases
     errors.require_none()

@@ -61,7 +61,7 @@ class Narrowed:
 
 def without_float64(model: onnx.ModelProto) -> Narrowed:
     """A copy whose FP64 values are FP32, or the model itself when it has none (or they lie on disk)."""
-    double_nodes = list(_float64_nodes(model.graph))
+    double_nodes = list(float64_nodes(model.graph))
     tensors = list(_float64_tensors(model.graph))
     if not (double_nodes or tensors) or any(t.data_location == onnx.TensorProto.EXTERNAL for t in tensors):
         return Narrowed(model)
@@ -97,7 +97,7 @@ def require_equal(before: InitialGraph, narrowed: Narrowed, target: Target) -> N
         )
 
 
-def _float64_nodes(graph: onnx.GraphProto, around: frozenset[str] = frozenset()) -> Iterator[onnx.NodeProto]:
+def float64_nodes(graph: onnx.GraphProto, around: frozenset[str] = frozenset()) -> Iterator[onnx.NodeProto]:
     """The nodes that take or make FP64; `around` are FP64 values of the graphs around a body."""
     doubles = {v.name for v in graph.input if v.type.tensor_type.elem_type == DOUBLE}
     doubles |= {t.name for t in graph.initializer if t.data_type == DOUBLE} | around
@@ -109,7 +109,7 @@ def _float64_nodes(graph: onnx.GraphProto, around: frozenset[str] = frozenset())
         if makes or (reads and node.op_type not in OTHER_TYPE):
             doubles.update(node.output[:1] if node.op_type in INDICES_TOO else node.output)
         for body in bodies_of(node):
-            yield from _float64_nodes(body, frozenset(doubles))
+            yield from float64_nodes(body, frozenset(doubles))
 
 
 def _names_double(attribute: onnx.AttributeProto) -> bool:

@@ -15,7 +15,13 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.exporters.torchscript import export_torchscript
-from trtconv.export.sizes.generalise.align import Moved, StructureDiffersError, align, describe_reader
+from trtconv.export.sizes.generalise.align import (
+    Moved,
+    StructureDiffersError,
+    align,
+    describe_reader,
+    with_own_constants,
+)
 from trtconv.export.symbolic.builtins import symbolic_builtins
 
 if TYPE_CHECKING:
@@ -65,7 +71,9 @@ class Recordings:
             trace = self.job.trace(sizes)
             with symbolic_builtins(trace.flat) if self.symbolic else nullcontext():
                 candidate = export_torchscript(trace, folder / self.job.request.output.name, None)
-            return load_model(candidate.model).graph
+            graph = load_model(candidate.model).graph
+            with_own_constants(graph)
+            return graph
         except Exception:  # noqa: BLE001 - the exporter raises whatever a module makes it raise
             return None
         finally:

@@ -15,6 +15,7 @@ _NONE = re.compile(r"Variable '(\w+)' previously had type NoneType")
 _TYPES = re.compile(r"instead found type '([^']+)'")
 _MARKED = re.compile(r"^(.*)\n\s*[~^]+ <--- HERE", re.MULTILINE)
 _CALL = "Arguments for call are not valid"
+_NAMESPACES_OF_TORCH = ("aten", "prim", "prims", "onnx", "torchvision", "quantized")
 
 
 def why_no_script(error: Exception) -> str:
@@ -139,3 +140,16 @@ def require_no_object(graph: Any) -> None:
             f"a scripted class keeps a state in its members{_line_of(written)}",
             hint="carry the state in variables of the function",
         )
+
+
+def require_no_custom_writes(graph: Any) -> None:
+    """Raise UnsupportedError for an operator of the user's that writes what it is given.
+
+    torch.onnx leaves out a node without outputs: what it writes would not be in the file.
+    """
+    for node in _walk(graph, {}):
+        if node.kind().split("::")[0] not in _NAMESPACES_OF_TORCH and "!" in node.schema():
+            raise UnsupportedError(
+                f"the operator {node.kind()} writes what it is given in place, and no exporter has a form of that",
+                hint="write it as an operator that returns its result and has a form, or as functions of torch",
+            )

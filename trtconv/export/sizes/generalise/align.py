@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.model.bodies import replace_nodes, values_read
 from trtconv.core.model.provenance import origin_of
 from trtconv.export.sizes.generalise.formulas import CannotFollowError
 
@@ -78,6 +80,33 @@ def constants_of(base: onnx.GraphProto, other: onnx.GraphProto, names: Sequence[
     if len(present) < len(values):
         raise CannotFollowError("a constant of one size is computed, or too large, at another")
     return present
+
+
+def with_own_constants(graph: onnx.GraphProto) -> None:
+    """Give each use of a Constant a Constant of its own, in place; those that bodies or outputs read stay.
+
+    The exporter shares equal ones, and where one stands first depends on what else was recorded at those sizes.
+    """
+    shared = {n.output[0]: n for n in graph.node if n.op_type == "Constant"}
+    read_elsewhere = {v for n in graph.node for v in set(values_read(n)) - set(n.input)} | {o.name for o in graph.output}
+    shared = {name: node for name, node in shared.items() if name not in read_elsewhere}
+    nodes: list[onnx.NodeProto] = []
+    uses: Counter[str] = Counter()
+    for node in graph.node:
+        if node.output and node.output[0] in shared:
+            continue
+        for index, name in enumerate(node.input):
+            if name in shared:
+                own = type(node)()
+                own.CopyFrom(shared[name])
+                # The first use keeps the name.
+                if uses[name]:
+                    own.output[0] = node.input[index] = f"{name}/{uses[name]}"
+                    own.name = f"{own.name or name}/{uses[name]}"
+                uses[name] += 1
+                nodes.append(own)
+        nodes.append(node)
+    replace_nodes(graph, nodes)
 
 
 def require_same_structure(base: onnx.GraphProto, other: onnx.GraphProto) -> None:

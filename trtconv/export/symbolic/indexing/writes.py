@@ -81,6 +81,17 @@ def on_cpu(func: Any, x: Any) -> Any:
     return x if x.device.type == "cpu" else NotImplemented
 
 
+def narrow(func: Any, x: Any, dim: int, start: Any, length: Any) -> Any:
+    """A start from the end becomes one from the front: a recorded slice ends at start + length, which may be 0."""
+    from_end = isinstance(start, int) and start < 0
+    return x.narrow(dim, x.shape[dim] + start, length) if from_end else NotImplemented
+
+
+def deep_copy(func: Any, x: Any, memo: dict[int, Any]) -> Any:
+    """A clone: torch copies the memory beneath its operators, so that no recording has what is in it."""
+    return memo.setdefault(id(x), x.clone())
+
+
 def assigned_data(func: Any, x: Any, values: Any) -> Any:
     """`x.data = values`: refused, since torch.export goes on from what x was; written into x it would be followed."""
     raise TrtconvError("a tensor gets other data (`x.data = ...`), which no trace follows", hint="use x.copy_(...)")

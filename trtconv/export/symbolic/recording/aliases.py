@@ -56,6 +56,9 @@ class RecordedAliases:
 
     views: dict[int, RecordedView] = field(default_factory=dict)
     stand_ins: dict[int, StandIn] = field(default_factory=dict)
+    # The first tensor of each memory, which lives as long as the run does once it was written.
+    owners: dict[int, Callable[[], Any]] = field(default_factory=dict)
+    written: dict[int, Any] = field(default_factory=dict)
     # What is put into a stand-in then comes from its parent, and is not written back.
     taking_anew: bool = False
 
@@ -86,8 +89,9 @@ class RecordedAliases:
             return call()
         operands = list(tensors_in((*args, *named.values())))
         versions = [_version(t) for t in operands]
-        result = call()
         recorded = torch.jit.is_tracing()
+        self.recognise(operands)
+        result = call()
         written = [t for t, version in zip(operands, versions, strict=True) if _version(t) != version]
         # A list of tensors may hold several views of one, each of which has its own new value.
         values = [torch._C._get_value_trace(t) for t in written] if recorded and len(written) > 1 else []
@@ -95,6 +99,8 @@ class RecordedAliases:
             if values:
                 torch._C._set_value_trace(tensor, values[index])
             if recorded:
+                self.written.setdefault(memory_of(tensor), self._owner(memory_of(tensor)))
+                self.recognise((tensor,))
                 self._tell_others(tensor)
             self._write_back(tensor)
             self._take_anew(memory_of(tensor))
@@ -103,13 +109,46 @@ class RecordedAliases:
         self._note_views(RecordedView(None, None, function, name, tuple(args[1:]), named, call, 0), operands, result)
         return result
 
+    def recognise(self, tensors: Sequence[Any]) -> None:
+        """Take tensors of a recorded run that share the memory of others, and come from no call, for views of those.
+
+        `nn.Parameter(y)`, `torch.Tensor(y)` and `y.as_subclass(T)` are seen by no mode for functions. Raises
+        UnsupportedError for one of another shape, of memory that was written.
+        """
+        import torch
+
+        for tensor in tensors if torch.jit.is_tracing() else ():
+            key, memory = id(tensor), memory_of(tensor)
+            if not memory or key in self.views or key in self.stand_ins:
+                continue
+            owner = self._owner(memory)
+            if owner is None or owner is tensor:
+                self.owners[memory] = weakref.ref(tensor)
+            elif _lies_as(tensor, owner):
+                reference = weakref.ref(tensor, self._forget(key))
+                self.views[key] = RecordedView(
+                    reference, owner, _itself, "alias", (), {}, partial(_itself, owner), 0
+                )
+                if memory in self.written:
+                    _set_value(tensor, owner)
+            elif memory in self.written:
+                raise UnsupportedError(
+                    "a tensor that no function of torch gave shares memory that forward writes into",
+                    hint="write into the tensor itself, or copy it first (x.clone())",
+                )
+
+    def _owner(self, memory: int) -> Any:
+        return self.owners[memory]() if memory in self.owners else None
+
     def _note_views(self, origin: RecordedView, operands: Sequence[Any], result: Any) -> None:
         memory = {memory_of(t): t for t in reversed(operands)}
         for index, tensor in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
             if not _is_tensor(tensor) or any(tensor is t for t in operands):
                 continue
             parent = memory.get(memory_of(tensor))
-            if parent is not None:
+            if parent is None:
+                self.recognise((tensor,))
+            else:
                 key = id(tensor)
                 reference = weakref.ref(tensor, self._forget(key))
                 self.views[key] = replace(origin, tensor=reference, parent=parent, index=index)
@@ -218,6 +257,24 @@ def _with_elements(parent: Any, elements: Any, take: Callable[[Any], Any], index
 def _result_at(result: Any, index: int) -> Any:
     """One of several results of a call, or the only one."""
     return result[index] if isinstance(result, (tuple, list)) else result
+
+
+def _itself(tensor: Any) -> Any:
+    return tensor
+
+
+def _lies_as(tensor: Any, other: Any) -> bool:
+    """True for two tensors with the same elements of one memory in the same order."""
+    import torch
+
+    # The tracer would record that sizes are read.
+    state = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)
+    try:
+        layouts = [(t.dtype, t.shape, t.stride(), t.storage_offset()) for t in (tensor, other)]
+    finally:
+        torch._C._set_tracing_state(state)
+    return layouts[0] == layouts[1]
 
 
 def _is_basic(index: Any) -> bool:
