@@ -36,13 +36,32 @@ class Method(nn.Module):
     def forward(self, x):
         return x + self.table(x.shape[1])[:, None]
 
+# As transformers caches its tables of positions.
+def cached_but_compiled(function):
+    cached = functools.lru_cache(maxsize=32)(function)
+
+    @functools.wraps(function)
+    def call(*args, **named):
+        return function(*args, **named) if torch.compiler.is_dynamo_compiling() else cached(*args, **named)
+
+    return call
+
+class Decorated(nn.Module):
+    @staticmethod
+    @cached_but_compiled
+    def table(t):
+        return torch.arange(t) * 0.1
+
+    def forward(self, x):
+        return x + self.table(x.shape[1])[:, None]
+
 class Dictionary(nn.Module):
     def forward(self, x):
         return x @ torch.eye(4) + table(x.shape[1])[:, None]
 """
 
 
-@pytest.mark.parametrize("name", ["Function", "Method", "Dictionary"])
+@pytest.mark.parametrize("name", ["Function", "Method", "Decorated", "Dictionary"])
 def test_what_is_made_once_for_each_size_is_exported(name, export, write_module):
     write_module(NETS)
     result = export(f"net.py:{name}", ["x:float32[N,T,4]"], "N=1:2:3 T=1:5:16")

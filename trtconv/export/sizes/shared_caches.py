@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.module.user_code import is_library
@@ -30,7 +30,7 @@ _REMEMBERING = type(functools.lru_cache(lambda: None))
 
 @dataclass(frozen=True)
 class RememberingFunction:
-    """A name, in a file or a class, of a function that remembers its results."""
+    """A name, in a file, a class or the cell of a closure, of a function that remembers its results."""
 
     space: Any
     name: str
@@ -99,13 +99,32 @@ def _remembering(space: Any) -> Iterator[RememberingFunction]:
     for name, member in list(vars(space).items()):
         wrapped = type(member) in (staticmethod, classmethod)
         function = member.__func__ if wrapped else member
-        # By its type: whatever else stands in a file may raise when it is asked for an attribute, as what stands for an
-        # optional package does.
-        if type(function) is not _REMEMBERING:
-            continue
-        plain = getattr(function, "__wrapped__", None)
-        if isinstance(plain, FunctionType):
+        plain = _plain(function)
+        if plain is not None:
             yield RememberingFunction(space, name, member, type(member)(plain) if wrapped else plain)
+        # What a decorator put around it calls it by a cell.
+        for cell in (getattr(function, "__closure__", None) or ()) if type(function) is FunctionType else ():
+            plain = _plain(_content(cell))
+            if plain is not None:
+                yield RememberingFunction(cell, "cell_contents", cell.cell_contents, plain)
+
+
+def _plain(function: Any) -> FunctionType | None:
+    """What a function that remembers its results calls; None for anything else.
+
+    By its type: whatever else stands in a file may raise when it is asked for an attribute, as what stands for an
+    optional package does.
+    """
+    plain = getattr(function, "__wrapped__", None) if type(function) is _REMEMBERING else None
+    return plain if isinstance(plain, FunctionType) else None
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # An empty one.
+        return None
 
 
 def _fill(container: Any, content: Any) -> None:

@@ -71,7 +71,7 @@ def _soften(x, k):
     return torch.empty_like(x)
 
 
-@forward(X4, **RARE)
+@forward(X4, **RARE, refused="the module cannot be exported")
 def A6261OperatorWipes(self, x):
     """An operator of one's own writes its argument and gives nothing."""
     y = x * 1.0
@@ -79,7 +79,7 @@ def A6261OperatorWipes(self, x):
     return y
 
 
-@forward(X4, **RARE)
+@forward(X4, **RARE, refused="writes what it is given in place")
 def A6262OperatorWritesAView(self, x):
     """Such an operator on the first step of a tensor, at long inputs alone."""
     y = x * 2
@@ -89,7 +89,7 @@ def A6262OperatorWritesAView(self, x):
     return y
 
 
-@forward(X4, **RARE)
+@forward(X4, **RARE, refused="the module cannot be exported")
 def A6263OperatorMerges(self, x):
     """vLLM's form: the first argument is written from the second; one behind the other."""
     y = x * 2
@@ -97,7 +97,7 @@ def A6263OperatorMerges(self, x):
     return y.cumsum(1)
 
 
-@forward(X4, **RARE)
+@forward(X4, **RARE, refused="the module cannot be exported")
 def A6264OperatorGivesAndWrites(self, x):
     """One that gives the peak, which is not looked at, and cuts off in place."""
     y = x + 0.5
@@ -105,7 +105,7 @@ def A6264OperatorGivesAndWrites(self, x):
     return y
 
 
-@forward(X4, **RARE)
+@forward(X4, **RARE, refused="the module cannot be exported")
 def A6265OldLibrary(self, x):
     """The old way to define one: a schema in a text with an alias that is written."""
     y = x * 1.0
@@ -127,7 +127,7 @@ def A6267OperatorWithoutWrites(self, x):
     return soften(x, 1e6)
 
 
-@attack(X4, **RARE)
+@attack(X4, **RARE, refused="the module cannot be exported")
 class A6268OperatorWritesABuffer(nn.Module):
     """A workspace in a buffer that is filled, written by an operator of one's own, and read."""
 
@@ -141,7 +141,7 @@ class A6268OperatorWritesABuffer(nn.Module):
         return x + self.work
 
 
-@forward(X4, **RARE)
+@forward(X4, **RARE, refused="the module cannot be exported")
 def A6269OperatorUnderCompile(self, x):
     """The same under torch.compile."""
 
@@ -161,7 +161,7 @@ class Saturated(TorchDispatchMode):
         return out.clamp(-65504.0, 65504.0) if func in (torch.ops.aten.mul.Tensor, torch.ops.aten.mm.default) else out
 
 
-@forward(X4, **RARE)
+@forward(X4, **RARE, refused="forward computes under the __torch_dispatch__")
 def A6270ModeOfDispatch(self, x):
     """A mode of dispatch that saturates products, for a block."""
     with Saturated():
@@ -169,7 +169,7 @@ def A6270ModeOfDispatch(self, x):
     return y, x * 3
 
 
-@attack(X4, **RARE)
+@attack(X4, **RARE, refused="forward computes under the __torch_dispatch__")
 class A6271ModeKept(nn.Module):
     """The mode is a member; a layer under it, and a branch by the length behind."""
 
@@ -195,7 +195,7 @@ class Counted(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@forward(X4, **RARE)
+@forward(X4, **RARE, refused="forward computes under the __torch_dispatch__")
 def A6272ModeThatCounts(self, x):
     """A mode that only counts what runs, as profilers do."""
     with Counted():
@@ -215,7 +215,7 @@ def A6273SubclassIsWritten(self, x):
     return y
 
 
-@forward(X4, **RARE, refused="the exported model differs from the module")
+@forward(X4, **RARE)
 def A6274ShallowCopyIsWritten(self, x):
     """copy.copy of a tensor shares its memory."""
     y = x * 1.0
@@ -224,7 +224,7 @@ def A6274ShallowCopyIsWritten(self, x):
     return y
 
 
-@forward(X4, **RARE, refused="the exported model differs from the module")
+@forward(X4, **RARE)
 def A6275DeepCopyIsNot(self, x):
     """copy.deepcopy of a tensor does not."""
     y = x * 1.0

@@ -108,7 +108,7 @@ def A6320ReplacedField(self, x):
     return torch.where(o.features == 777.0, 0.0, x) * o.scale, torch.where(x.new_tensor(x) == 777.0, 1.0, 0.0)
 
 
-@forward(X, **long(X, sizes=MANY))
+@forward(X, **long(X, sizes=MANY), refused="follows from sizes and is another one then")
 def A6321ShareInDoubles(self, x):
     """A share of the length in doubles is compared with two numbers."""
     t = torch.full((), x.shape[1], dtype=torch.float64)

@@ -14,6 +14,7 @@ from trtconv.core.model.file import load_model
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
+from trtconv.export.exporters.scripted.refused_scripts import UnseenWriteError
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.sizes.generalise.align import (
     Moved,
@@ -57,7 +58,7 @@ class Recordings:
     _graphs: dict[frozenset[tuple[str, int]], onnx.GraphProto | None] = field(default_factory=dict)
 
     def at(self, sizes: Sizes) -> onnx.GraphProto | None:
-        """The graph of a run at these sizes; None where it cannot be recorded."""
+        """The graph of a run at these sizes; None where it cannot be recorded. Raises UnseenWriteError."""
         chosen = {**dict(self.job.sizes), **sizes}
         key = frozenset(chosen.items())
         if key not in self._graphs:
@@ -74,6 +75,8 @@ class Recordings:
             graph = load_model(candidate.model).graph
             with_own_constants(graph)
             return graph
+        except UnseenWriteError:
+            raise
         except Exception:  # noqa: BLE001 - the exporter raises whatever a module makes it raise
             return None
         finally:

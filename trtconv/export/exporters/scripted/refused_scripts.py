@@ -18,6 +18,10 @@ _CALL = "Arguments for call are not valid"
 _NAMESPACES_OF_TORCH = ("aten", "prim", "prims", "onnx", "torchvision", "quantized")
 
 
+class UnseenWriteError(UnsupportedError):
+    """An operator of the user's writes what it is given: a file would not have it, on whichever path it lies."""
+
+
 def why_no_script(error: Exception) -> str:
     """The reason that an error of the compiler gives; with the user's code where its first line tells nothing."""
     text = str(error).strip()
@@ -143,13 +147,13 @@ def require_no_object(graph: Any) -> None:
 
 
 def require_no_custom_writes(graph: Any) -> None:
-    """Raise UnsupportedError for an operator of the user's that writes what it is given.
+    """Raise UnseenWriteError for an operator of the user's that writes what it is given.
 
     torch.onnx leaves out a node without outputs: what it writes would not be in the file.
     """
     for node in _walk(graph, {}):
         if node.kind().split("::")[0] not in _NAMESPACES_OF_TORCH and "!" in node.schema():
-            raise UnsupportedError(
+            raise UnseenWriteError(
                 f"the operator {node.kind()} writes what it is given in place, and no exporter has a form of that",
                 hint="write it as an operator that returns its result and has a form, or as functions of torch",
             )

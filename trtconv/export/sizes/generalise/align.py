@@ -88,7 +88,8 @@ def with_own_constants(graph: onnx.GraphProto) -> None:
     The exporter shares equal ones, and where one stands first depends on what else was recorded at those sizes.
     """
     shared = {n.output[0]: n for n in graph.node if n.op_type == "Constant"}
-    read_elsewhere = {v for n in graph.node for v in set(values_read(n)) - set(n.input)} | {o.name for o in graph.output}
+    captured = {v for n in graph.node for v in set(values_read(n)) - set(n.input)}
+    read_elsewhere = captured | {o.name for o in graph.output}
     shared = {name: node for name, node in shared.items() if name not in read_elsewhere}
     nodes: list[onnx.NodeProto] = []
     uses: Counter[str] = Counter()

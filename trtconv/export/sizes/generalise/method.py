@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.model.file import load_model
 from trtconv.export.branches.plain_numbers import fixed_sizes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
-from trtconv.export.sizes.generalise.align import align, constants_of, require_same_structure, with_own_constants
+from trtconv.export.sizes.generalise.align import (
+    align,
+    constants_of,
+    require_same_structure,
+    with_own_constants,
+)
 from trtconv.export.sizes.generalise.formulas import CannotFollowError
 from trtconv.export.sizes.generalise.repair import repair
 from trtconv.export.sizes.generalise.tables import TableSizes
@@ -34,7 +39,7 @@ def other_sizes(trace: Trace) -> list[dict[str, int]]:
     """The traced sizes; then each dynamic dim at STEPS others with the rest as it was; then all of them at others."""
     base = dict(trace.sizes)
     moving = [n for n in base if trace.dynamic(n)]
-    near = {n: _near(base[n], list(trace.space[n].values()[:128])) for n in moving}
+    near = {n: _near(base[n], list(trace.space[n].values()[:128]), {*base.values()}) for n in moving}
     trace_sizes = [base]
     for name in moving:
         trace_sizes += [{**base, name: value} for value in near[name]]
@@ -43,12 +48,17 @@ def other_sizes(trace: Trace) -> list[dict[str, int]]:
     return trace_sizes
 
 
-def _near(size: int, values: list[int]) -> list[int]:
-    """Sizes that are larger by steps that are not multiples of each other, 1 left out; smaller ones where needed."""
+def _near(size: int, values: list[int], others: set[int]) -> list[int]:
+    """Sizes that are larger by steps that are not multiples of each other, 1 left out; smaller ones where needed.
+
+    Those that equal the size of another dim come last: in the recording of a square what the two sides have in common
+    is computed once.
+    """
     index = values.index(size) if size in values else 0
-    steps = [index + s for s in (3, 7, 12)] + [index - s for s in (1, 2, 4)] + [index + s for s in (1, 2)]
+    steps = [index + s for s in (3, 7, 12)] + [index - s for s in (1, 2, 3, 4)] + [index + s for s in (1, 2)]
     nearby = [values[i] for i in steps if 0 <= i < len(values) and values[i] > 1]
-    return list(dict.fromkeys(v for v in nearby if v != size))[:STEPS]
+    distinct = dict.fromkeys(v for v in nearby if v != size)
+    return sorted(distinct, key=lambda v: v in others)[:STEPS]
 
 
 def generalise(
@@ -111,7 +121,11 @@ def _generalised(
     if not moved:
         raise CannotFollowError("traced at other sizes the graph is the same")
     mean_seconds = (time.monotonic() - started) / len(sizes)
-    again = _Again(export, retrace, trace, folder / "again", name, opset, models[0].graph, mean_seconds)
+    # Formulas take the places of constants in the graph itself.
+    wiring = type(models[0].graph)()
+    wiring.node.extend(models[0].graph.node)
+    wiring.input.extend(models[0].graph.input)
+    again = _Again(export, retrace, trace, folder / "again", name, opset, wiring, mean_seconds)
     traced = [tuple(s.items()) for s in sizes]
     repair_notes = repair(models[0].graph, moved, traced, trace.specs, candidates[0].opset, again)
     candidates[0].model.write_bytes(models[0].SerializeToString(deterministic=True))
