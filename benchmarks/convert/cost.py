@@ -5,7 +5,8 @@ NAME is an example, one of the larger networks here, or a network of `networks/`
 
 Each network is converted in one process and exported and built plainly in another, in the same run; imports and the
 making of the module are not counted. `plain` is one call of torch.onnx.export with the same dynamic dims (by
-TorchScript where torch.export cannot) and one build of its file. Seconds are those of the processor, over all threads
+TorchScript where torch.export cannot) and one build of its file; where it cannot be built, trtconv's own build is left
+out of the ratio. Seconds are those of the processor, over all threads
 and children, and of the wall: on a busy machine the first still compare. `--refusals` has modules that trtconv has to
 refuse, beside the plain export alone.
 
@@ -269,7 +270,9 @@ def compared(name: str, seconds: float) -> dict[str, Any]:
     counted = "refused" not in ours and "no build" not in theirs
     built = theirs.get("build") if counted else None
     plainly = {k: theirs["export"][k] + (built[k] if built else 0.0) for k in ("cpu", "wall")}
-    ratio = {k: round(ours["convert"][k] / max(0.01, v), 2) for k, v in plainly.items()}
+    # What the plain file cannot be built into has no build to be compared with.
+    alone = 0.0 if built else sum(v for stage, v in ours["stages"].items() if stage.startswith("build"))
+    ratio = {k: round((ours["convert"][k] - alone) / max(0.01, v), 2) for k, v in plainly.items()}
     return {"network": name, "ratio": ratio, **ours, "plain": theirs}
 
 

@@ -251,3 +251,68 @@ def test_what_the_first_call_leaves_must_not_matter():
             continue
         with pytest.raises(AccuracyError, match="forward keeps 'grid' from its first call"):
             require_independent_of_first_call(runner, before, samples)
+
+
+LAYERS = """
+class Gain(nn.Module):
+    def __init__(self, gain):
+        super().__init__()
+        self.gain = gain
+
+    def forward(self, x):
+        return x * self.gain
+
+class Copied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base, self.conv = nn.Conv2d(2, 3, 3), None
+
+    def forward(self, x):
+        if self.conv is None:
+            self.conv = copy.deepcopy(self.base)
+        return self.conv(x)
+
+class Alike(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain, self.norms = None, nn.ModuleList()
+
+    def forward(self, x):
+        if self.gain is None:
+            self.gain = Gain(2.0)
+            self.norms.append(nn.LayerNorm(8))
+        return self.norms[0](self.gain(x))
+
+class Drawn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = None
+
+    def forward(self, x):
+        if self.conv is None:
+            self.conv = nn.Conv2d(2, 3, 3)
+        return self.conv(x)
+
+class ByValue(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = None
+
+    def forward(self, x):
+        if self.gain is None:
+            self.gain = Gain(float(x.abs().max()))
+        return self.gain(x)
+"""
+
+
+@pytest.mark.parametrize("name", ["Copied", "Alike"])
+def test_a_layer_that_is_made_alike_at_every_first_call_is_exported(name, export, write_module):
+    write_module(f"import copy\n{LAYERS}")
+    assert export(f"net.py:{name}", ["x:float32[N,2,H,8]"], "N=1:2:3 H=4:5:9").exporter == "dynamo"
+
+
+@pytest.mark.parametrize(("name", "layer"), [("Drawn", "conv"), ("ByValue", "gain")])
+def test_a_layer_that_another_first_call_makes_otherwise_is_refused(name, layer, export, write_module):
+    write_module(f"import copy\n{LAYERS}")
+    with pytest.raises(AccuracyError, match=f"forward keeps '{layer}' from its first call"):
+        export(f"net.py:{name}", ["x:float32[N,2,H,8]"], "N=1:2:3 H=4:5:9")

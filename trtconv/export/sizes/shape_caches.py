@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from trtconv.export.module.runner import ModuleRunner
 
 MISSING = object()
+# Where a module of torch holds its parts.
+PARTS = "_modules"
 Slot = tuple[int, str]
 
 
@@ -90,8 +92,15 @@ class ShapeCaches:
                 _put(attribute.space, attribute.name, attribute.value)
 
 
+def _values(module: nn.Module) -> dict[Slot, CachedAttribute]:
+    """The attributes but for which parts a part has: a layer that is made anew is no cache."""
+    return {slot: a for slot, a in attributes(module).items() if a.name != PARTS}
+
+
 def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
-    """The attributes of a module and its parts, buffers included, and those of plain objects that they hold."""
+    """The attributes of a module and its parts, their buffers and parts included, and those of plain objects that they
+    hold.
+    """
     import torch
 
     own = set(vars(torch.nn.Module()))
@@ -102,6 +111,7 @@ def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
         plain = vars(part)
         values = {n: v for n, v in plain.items() if n not in own}
         entries = [(part._buffers, n, v, plain) for n, v in part._buffers.items()]
+        entries += [(plain, PARTS, part._modules, None)]
         entries += [(plain, n, v, None) for n, v in values.items()]
         for value in values.values():
             # Not Python's own things, such as functions and imported modules.
@@ -122,7 +132,7 @@ def find_shape_caches(
 
     Runs the module three times more, if runs changed any attribute at all, and once more if a cache was full.
     """
-    after, nothing = attributes(runner.module), ShapeCaches(shared=runner.caches.shared)
+    after, nothing = _values(runner.module), ShapeCaches(shared=runner.caches.shared)
     if all(slot in before and a.same(before[slot]) for slot, a in after.items()):
         return nothing
     here = samples[0]
@@ -133,7 +143,7 @@ def find_shape_caches(
     states = []
     for sample in (max(others, key=lambda s: sum(v.size for v in s.inputs.values())), here, here):
         runner(sample.inputs)
-        states.append(attributes(runner.module))
+        states.append(_values(runner.module))
     there, first, second = states
     rewritten = [slot for slot, a in second.items() if not a.same(first.get(slot))]
     keyed = [slot for slot, a in first.items() if not a.same(there.get(slot)) and slot not in rewritten]
@@ -215,16 +225,40 @@ def as_before_first_call(
     Gives the names of those attributes.
     """
     after = attributes(module)
-    changed = [a for slot, a in after.items() if not a.same(before.get(slot)) and slot not in caches]
+    new = _spaces_of_new_parts(before, after)
+    changed = [
+        a for slot, a in after.items() if not a.same(before.get(slot)) and slot not in caches and id(a.space) not in new
+    ]
+    # `self.conv = None` leaves the `__dict__` of a part when a layer takes the name.
+    gone = [a for slot, a in before.items() if slot not in after and slot not in caches]
     try:
         for attribute in changed:
             first = before.get(attribute.slot) or replace(attribute, value=MISSING, content=None)
             container = type(first.value) if type(first.value) in (dict, list) else None
             _put(first.space, first.name, container(first.content) if container else first.value)
-        yield tuple(a.name for a in changed)
+        for attribute in gone:
+            _put(attribute.space, attribute.name, attribute.value)
+        yield tuple(_named(a, before) for a in changed)
     finally:
+        for attribute in gone:
+            _put(attribute.space, attribute.name, MISSING)
         for attribute in changed:
             _put(attribute.space, attribute.name, attribute.value)
+
+
+def _named(changed: CachedAttribute, before: Mapping[Slot, CachedAttribute]) -> str:
+    """The name of an attribute; of the parts of a module that of the first new one."""
+    if changed.name != PARTS:
+        return changed.name
+    first = before.get(changed.slot)
+    return next((n for n in changed.value if first is None or n not in first.content), PARTS)
+
+
+def _spaces_of_new_parts(before: Mapping[Slot, CachedAttribute], after: Mapping[Slot, CachedAttribute]) -> set[int]:
+    """What holds the attributes of parts that runs made, which go and come as a whole."""
+    spaces = [a.space for slot, a in after.items() if a.name == PARTS and slot not in before]
+    inner = [vars(v) for space in spaces for v in space.values() if hasattr(v, "__dict__")]
+    return {id(s) for s in (*spaces, *(space["_buffers"] for space in spaces), *inner)}
 
 
 def _grew(before: CachedAttribute | None, after: CachedAttribute) -> bool:
