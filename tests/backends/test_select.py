@@ -151,6 +151,8 @@ def test_8_6_takes_opset_17_at_most(tmp_path):
         (EIGHT, {"options": {"tf23": True}}, InvalidRequestError),
         (EIGHT, {"options": {"tf32": "maybe"}}, InvalidRequestError),
         (EIGHT, {"options": {"max_aux_streams": "many"}}, InvalidRequestError),
+        (EIGHT, {"options": {"faster_dynamic_shapes": "perhaps"}}, InvalidRequestError),
+        (RTX, {"options": {"faster_dynamic_shapes": "false"}}, UnsupportedError),
         (EIGHT, {"compute_capabilities": ("8.6",)}, UnsupportedError),
         (EIGHT, {"options": {"strip_plan": "true"}}, UnsupportedError),
         (RTX, {"compute_capabilities": ("9.0",)}, UnsupportedError),

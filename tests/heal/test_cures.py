@@ -15,7 +15,8 @@ from trtconv.heal.trial import KINDS, CureTrial, Diagnosis
 
 GROUPS = {f"layers.{i}": (f"a{i}", f"b{i}") for i in range(8)}
 HALF = Diagnosis("b5", "t5", True, "gelu", ("sin-cos", "erf"), "net.py:5", "fp16", groups=GROUPS,
-                 sources=("EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS"), words="a fusion is wrong")  # fmt: skip
+                 sources=("EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS"), words="a fusion is wrong",
+                 generation=8)  # fmt: skip
 
 
 class Bench:
@@ -59,6 +60,7 @@ def test_each_cure_changes_what_it_says():
     assert [(v.skip, v.also) for v in by_kind["form"]] == [(("gelu",), ()), ((), ("sin-cos",)), ((), ("erf",))]
     assert by_kind["fp32"][0].keep_fp32 == ("b5",)
     assert [v.opt_level for v in by_kind["opt level"]] == list(LEVELS)
+    assert [v.options for v in by_kind["moving sizes"]] == [(("faster_dynamic_shapes", "false"),)]
     assert [v.options for v in by_kind["tactics"]] == [
         (("tactic_sources", "JIT_CONVOLUTIONS"),),
         (("tactic_sources", "EDGE_MASK_CONVOLUTIONS"),),

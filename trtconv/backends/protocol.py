@@ -92,6 +92,7 @@ class EngineSettings:
     options: Mapping[str, object] = field(default_factory=dict)
 
 
+FASTER_SHAPES = "faster_dynamic_shapes"
 OPTIONS: Mapping[str, str] = {
     TF32.name: "true lets fp32 use TF32 tensor cores (10-bit mantissa); off by default",
     "version_compatible": "true makes a plan that newer minor versions run",
@@ -100,6 +101,7 @@ OPTIONS: Mapping[str, str] = {
     "strip_plan": "true leaves the weights out of the plan (needs refit before use)",
     "max_aux_streams": "number of extra streams that the engine may use",
     "tactic_sources": "names with commas, e.g. CUBLAS,CUBLAS_LT",
+    FASTER_SHAPES: "false builds for moving sizes as before TensorRT 8.5, which takes longer (8.6 alone)",
     "sparse_weights": "true allows 2:4 sparse kernels",
     "embed_plugins": "true puts the kernels of trtconv's plugins into the engine, which then needs no plugin library",
     "debug_outputs": "tensor names with commas that become extra outputs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from trtconv.backends.protocol import FASTER_SHAPES
 from trtconv.core.precision import FP32, HALF_NAMES, TF32
 from trtconv.core.progress import Progress
 from trtconv.core.text.listing import list_names
@@ -17,7 +18,7 @@ LEVELS = (2, 4, 1, 5, 0)
 def try_cures(bench: Workbench, diagnosis: Diagnosis, progress: Progress) -> tuple[CureTrial, ...]:
     """All trials in order; the last one holds, or none does."""
     trials: list[CureTrial] = []
-    for stage in (_fusion, _form, _in_fp32, _levels, _tactics, _all_fp32):
+    for stage in (_fusion, _form, _in_fp32, _levels, _moving_sizes, _tactics, _all_fp32):
         for trial in stage(bench, diagnosis):
             trials.append(trial)
             outcome = "holds" if trial.holds else f"does not hold: {trial.reason}"
@@ -76,6 +77,13 @@ def _in_fp32(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
 def _levels(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
     levels = (Variant("opt level", f"optimization level {level}", opt_level=level) for level in LEVELS)
     return _until_one_holds(bench, levels)
+
+
+def _moving_sizes(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:
+    """TensorRT 8.6 has another way to build for sizes that move, which cured a decoder with a cache."""
+    if diagnosis.generation == 8:
+        what = "moving sizes as before TensorRT 8.5"
+        yield bench.try_variant(Variant("moving sizes", what, options=((FASTER_SHAPES, "false"),)))
 
 
 def _tactics(bench: Workbench, diagnosis: Diagnosis) -> Iterator[CureTrial]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from trtconv.core.precision import FP32
 
 # The kinds of cures, in the order in which they are tried.
-KINDS = ("fusion", "form", FP32.name, "opt level", "tactics", "all fp32")
+KINDS = ("fusion", "form", FP32.name, "opt level", "moving sizes", "tactics", "all fp32")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Diagnosis:
 
     `rule` made the node, if one did; `forms` are the rules that would write its operator in another form. `groups` are
     the modules that compute in half precision, with their nodes, in the order of the graph. `precision` and `tf32` are
-    those of the build; `sources` the tactic sources that it knows.
+    those of the build; `sources` the tactic sources that it knows; `generation` that of TensorRT.
     """
 
     node: str = ""
@@ -74,6 +74,7 @@ class Diagnosis:
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
     words: str = ""
+    generation: int = 0
 
 
 class Workbench(Protocol):

@@ -90,12 +90,14 @@ class EngineWorkbench:
         )
         tensor = layers.first_off.tensor if layers.first_off is not None else layers.fused
         model = load_model(self._model)
+        capabilities = backend_of(self._engine).capabilities()
         base = Diagnosis(
             precision=self._manifest.precision,
             tf32=is_on(self._manifest.options.get(TF32.name)),
             groups=half_modules(model, self._manifest.precision),
-            sources=backend_of(self._engine).capabilities().tactic_sources,
+            sources=capabilities.tactic_sources,
             words=" ".join(describe_layers(layers)[:1]),
+            generation=capabilities.generation,
         )
         if tensor is None:
             return replace(base, words=describe_failure(failed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trtconv.backends.protocol import OPTIONS, Capabilities, EngineSettings, Profile
+from trtconv.backends.protocol import FASTER_SHAPES, OPTIONS, Capabilities, EngineSettings, Profile
 from trtconv.backends.tensorrt.library import as_bool, as_count
 from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError, did_you_mean
 from trtconv.core.precision import FP32, TF32, precision_named
@@ -29,7 +29,7 @@ def _require_values(settings: EngineSettings) -> None:
             raise InvalidRequestError(
                 f"no build option is called '{name}'{did_you_mean(name, OPTIONS)}", hint="one of " + ", ".join(OPTIONS)
             )
-    for name in (TF32.name, "sparse_weights", "embed_plugins"):
+    for name in (TF32.name, "sparse_weights", "embed_plugins", FASTER_SHAPES):
         _on(settings, name)
     as_count("max_aux_streams", settings.options.get("max_aux_streams", 0))
     if settings.workspace is not None and settings.workspace <= 0:
@@ -48,6 +48,8 @@ def _require_features(capabilities: Capabilities, settings: EngineSettings) -> N
         "strip_plan": _on(settings, "strip_plan") and not capabilities.strip_plan,
         "refit": _on(settings, "refit") and capabilities.name == "tensorrt-rtx",
         "tactic_sources": "tactic_sources" in settings.options and capabilities.name == "tensorrt-rtx",
+        # Later versions have no other way.
+        FASTER_SHAPES: FASTER_SHAPES in settings.options and capabilities.generation != 8,
     }
     for what, lacking in unsupported.items():
         if lacking:
@@ -86,6 +88,8 @@ def configure(trt: Any, capabilities: Capabilities, builder: Any, settings: Engi
     # Without it 8.6 gives each profile to one execution context only; later versions always share.
     if capabilities.generation == 8:
         config.set_preview_feature(trt.PreviewFeature.PROFILE_SHARING_0806, True)
+        if FASTER_SHAPES in settings.options:
+            config.set_preview_feature(trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805, _on(settings, FASTER_SHAPES))
     _set_precision(trt, capabilities, config, settings)
     flags = {
         "refit": "REFIT",
