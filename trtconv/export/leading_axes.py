@@ -48,7 +48,7 @@ def count_axes_from_front(model: onnx.ModelProto) -> int:
     ranks = _ranks(graphs)
     if any(node.input[0] not in ranks for node in nodes):
         ranks = {**_ranks(graphs_of(infer(without_weights(model)).graph)), **ranks}
-    changed = 0
+    changed, replaced = 0, set()
     for node in nodes:
         rank = ranks.get(node.input[0])
         if rank is None:
@@ -60,13 +60,23 @@ def count_axes_from_front(model: onnx.ModelProto) -> int:
             tensor = _axes_tensor(axes)
             if all(t.name != tensor.name for t in model.graph.initializer):
                 model.graph.initializer.append(tensor)
+            replaced.add(node.input[1])
             node.input[1] = tensor.name
         elif written.name == "axis":
             written.i = axes[0]
         else:
             written.ints[:] = axes
         changed += 1
+    _remove_unread(model.graph, replaced)
     return changed
+
+
+def _remove_unread(graph: onnx.GraphProto, names: set[str]) -> None:
+    """Remove those of the initializers that no node reads any longer."""
+    read = {name for node in walk_nodes(graph.node) for name in node.input}
+    read |= {value.name for g in graphs_of(graph) for value in (*g.input, *g.output)}
+    for tensor in [t for t in graph.initializer if t.name in names - read]:
+        graph.initializer.remove(tensor)
 
 
 def _axes_attribute(node: onnx.NodeProto) -> onnx.AttributeProto | None:
