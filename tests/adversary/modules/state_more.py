@@ -225,7 +225,7 @@ def fake_quantised(self, x):
     return torch.fake_quantize_per_tensor_affine(x, 0.05, 3, -128, 127)
 
 
-@forward(X, dims=N, refused="cannot be exported")
+@forward(X, dims=N, noted="with an infinity")
 def fake_quantised_channels(self, x):
     scale, zero = torch.tensor([0.1, 0.05, 0.2, 1.0]), torch.tensor([0, 1, -3, 5], dtype=torch.int32)
     return torch.fake_quantize_per_channel_affine(x, scale, zero, 1, -8, 7)
@@ -283,12 +283,12 @@ def optional_output_by_size(self, x):
     return (x, x * 2) if x.shape[0] > 1 else (x,)
 
 
-@forward(X, dims=N, refused="")
+@forward(X, dims=N, refused="is of type int")
 def number_in_dict(self, x):
     return {"y": x * 2, "scale": 3}
 
 
-@forward(X, dims=N, refused="")
+@forward(X, dims=N, refused="is of type int")
 def size_in_dict(self, x):
     return {"y": x * 2, "count": x.shape[0]}
 
