@@ -47,6 +47,7 @@ GUARDED = {
     "NetworkDefinitionCreationFlag.STRONGLY_TYPED": "capabilities.strongly_typed_flag",
     "OnnxParser.supports_model_v2": "hasattr",
     "PreviewFeature.DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805": "capabilities.generation",
+    "PreviewFeature.FASTER_DYNAMIC_SHAPES_0805": "capabilities.generation",
     "PreviewFeature.PROFILE_SHARING_0806": "capabilities.generation",
     "ICudaEngine.is_debug_tensor": "hasattr in session.watched",
     "IDebugListener": "hasattr(engine, is_debug_tensor) in session.watched",
