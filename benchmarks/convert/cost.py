@@ -271,7 +271,8 @@ def compared(name: str, seconds: float) -> dict[str, Any]:
     built = theirs.get("build") if counted else None
     plainly = {k: theirs["export"][k] + (built[k] if built else 0.0) for k in ("cpu", "wall")}
     # What the plain file cannot be built into has no build to be compared with.
-    alone = 0.0 if built else sum(v for stage, v in ours["stages"].items() if stage.startswith("build"))
+    builds = (v for stage, v in ours["stages"].items() if stage.startswith("build"))
+    alone = sum(builds) if "no build" in theirs else 0.0
     ratio = {k: round((ours["convert"][k] - alone) / max(0.01, v), 2) for k, v in plainly.items()}
     return {"network": name, "ratio": ratio, **ours, "plain": theirs}
 

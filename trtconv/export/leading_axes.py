@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import graphs_of, walk_nodes
+from trtconv.core.model.bodies import drop_unread, graphs_of, walk_nodes
 from trtconv.core.model.inference import infer, without_weights
 
 if TYPE_CHECKING:
@@ -67,16 +67,8 @@ def count_axes_from_front(model: onnx.ModelProto) -> int:
         else:
             written.ints[:] = axes
         changed += 1
-    _remove_unread(model.graph, replaced)
+    drop_unread(model.graph, replaced)
     return changed
-
-
-def _remove_unread(graph: onnx.GraphProto, names: set[str]) -> None:
-    """Remove those of the initializers that no node reads any longer."""
-    read = {name for node in walk_nodes(graph.node) for name in node.input}
-    read |= {value.name for g in graphs_of(graph) for value in (*g.input, *g.output)}
-    for tensor in [t for t in graph.initializer if t.name in names - read]:
-        graph.initializer.remove(tensor)
 
 
 def _axes_attribute(node: onnx.NodeProto) -> onnx.AttributeProto | None:

@@ -10,7 +10,6 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.export.beneath import require_nothing_beneath
 from trtconv.export.branches.callers import require_no_use_of_callers
-from trtconv.export.module.imported_files import imported_files
 from trtconv.export.module.noise.first_call import UntouchedState, require_no_values_of_first_call, sums_of_large
 from trtconv.export.module.noise.repeatable import (
     require_independent_of_first_call,
@@ -22,7 +21,6 @@ from trtconv.export.module.outputs import require_same_outputs
 from trtconv.export.module.runner import ModuleRunner, set_eval
 from trtconv.export.module.sample_function import inputs_maker
 from trtconv.export.module.source import load_module
-from trtconv.export.sizes.identity import numbers_by_identity
 from trtconv.export.sizes.shape_caches import attributes, find_shape_caches
 from trtconv.export.sizes.undefined_sizes import explain_error
 from trtconv.proof.points import sample_points
@@ -54,7 +52,6 @@ def load_observed(request: ExportRequest) -> ObservedModule:
     runner = ModuleRunner(module, request.inputs, request.source.base, output_names=request.output_names)
     if runner.binding.note:
         notes.append(f"inputs by position: {runner.binding.note}")
-    notes += numbers_by_identity(imported_files(module, request.source), request.source.base)
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
     untouched = UntouchedState(attributes(module), state(module), sums_of_large(module))
     return ObservedModule(module, runner, make, untouched, tuple(notes))

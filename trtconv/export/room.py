@@ -129,6 +129,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.outputs import renaming_notes
     from trtconv.export.module.padded_runner import PaddedRunner
     from trtconv.export.observed import load_observed, observe, run_at_points
+    from trtconv.export.sizes.identity import numbers_by_identity
     from trtconv.export.sizes.undefined_sizes import padded_choice, resolve_undefined_sizes
     from trtconv.export.write import write_artifacts
 
@@ -158,7 +159,9 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             choice = padded_choice(choice, request, padding, padded)
     notes += [*choice.samples.notes, *choice.notes]
     with clock.step("write"):
-        sources = {*opened.outside(folder), *imported_files(observed.module, request.source)}
+        imported = imported_files(observed.module, request.source)
+        notes += numbers_by_identity(imported, request.source.base)
+        sources = {*opened.outside(folder), *imported}
         write_artifacts(request, choice, notes, sources)
     return ExportResult(
         request.output,

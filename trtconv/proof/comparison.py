@@ -152,12 +152,23 @@ def _deviate(expected: Array, actual: Array, allowance: Allowance) -> _Deviation
 
     shape = tuple(expected.shape)
     expected, actual = expected.astype(np.float64).reshape(-1), actual.astype(np.float64).reshape(-1)
+    error, same = errors_of(expected, actual)
+    return _Deviation(shape, expected, actual, allowance, same, error, _allowed_to(error, allowance, shape))
+
+
+def errors_of(expected: Array, actual: Array) -> tuple[Array, Array]:
+    """By element of two flat arrays in FP64, by how much one is off, and whether it is the same: NaN is with NaN.
+
+    Beside a number, NaN is off by infinity.
+    """
+    import numpy as np
+
     with np.errstate(all="ignore"):
         error = np.abs(actual - expected)
         same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
     error[same] = 0.0
     error[np.isnan(error)] = np.inf
-    return _Deviation(shape, expected, actual, allowance, same, error, _allowed_to(error, allowance, shape))
+    return error, same
 
 
 def _allowed_to(error: Array, allowance: Allowance, shape: tuple[int, ...]) -> Array:

@@ -17,7 +17,7 @@ from trtconv.core.model.provenance import RULE_KEY, Origin
 from trtconv.core.report import Finding, OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import allow
-from trtconv.proof.comparison import compare_output
+from trtconv.proof.comparison import compare_output, errors_of
 from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
@@ -77,6 +77,11 @@ def tensor_differences(
     # No rule changed anything: one run tells of both.
     unchanged = _computation(models[0]) == _computation(models[1])
     arithmetic = arithmetic_of(subject)
+
+    def judge(name: str, point: str, expected: Array, actual: Array) -> OutputComparison:
+        return compare_output(name, point, expected, actual, allow(expected, None, tolerance, arithmetic))
+
+    compare = judge if judged else _measured
     differences: list[TensorDifference] = []
     try:
         runners = [_with_outputs(model, shared) for model in models[: 1 if unchanged else 2]]
@@ -91,13 +96,8 @@ def tensor_differences(
             start, width = start + width, max(PART, int(MOST_HELD / max(size, 1.0)))
             for name in tensors:
                 if expected[name].dtype.kind == "f" and actual[name].dtype.kind == "f":
-                    point, pair = str(sample.point), (expected[name], actual[name])
-                    result = _same_bits(name, point, *pair)
-                    if result is None and judged:
-                        allowed = allow(pair[0], None, tolerance, arithmetic)
-                        result = compare_output(name, point, *pair, allowed)
-                    result = result or _measured(name, point, *pair)
-                    differences.append(_difference(makers, name, result))
+                    compared = name, str(sample.point), expected[name], actual[name]
+                    differences.append(_difference(makers, name, _same_bits(*compared) or compare(*compared)))
     except TrtconvError:
         return tuple(differences)
     return tuple(differences)
@@ -120,12 +120,11 @@ def _measured(name: str, point: str, expected: Array, actual: Array) -> OutputCo
     shapes = tuple(expected.shape), tuple(actual.shape)
     if shapes[0] != shapes[1]:
         return OutputComparison(name, point, True, "", *shapes, max_scaled=math.inf)
-    values, others = expected.astype(np.float64), actual.astype(np.float64)
+    values = expected.astype(np.float64).reshape(-1)
+    error, same = errors_of(values, actual.astype(np.float64).reshape(-1))
     with np.errstate(all="ignore"):
         sizes = np.where(np.isfinite(values), np.abs(values), 0.0)
-        error = np.where((values == others) | (np.isnan(values) & np.isnan(others)), 0.0, np.abs(others - values))
-        error = np.where(np.isnan(error), np.inf, error)
-        share = np.where(error > 0.0, error / np.maximum(np.sqrt(np.square(sizes).mean()) + sizes, 1e-300), 0.0)
+        share = np.where(same, 0.0, error / np.maximum(np.sqrt(np.square(sizes).mean()) + sizes, 1e-300))
     largest, scaled = float(error.max(initial=0.0)), float(share.max(initial=0.0))
     return OutputComparison(name, point, True, "", *shapes, largest, max_scaled=scaled)
 

@@ -80,6 +80,24 @@ def leading_to(nodes: Sequence[onnx.NodeProto], names: Iterable[str]) -> list[on
     return needed_nodes[::-1]
 
 
+def values_read_in(graph: onnx.GraphProto) -> set[str]:
+    """The values that nodes of a graph and of its bodies read, and that these give out."""
+    outputs = {v.name for g in graphs_of(graph) for v in g.output}
+    return outputs.union(*(node.input for node in walk_nodes(graph.node)))
+
+
+def drop_unread(graph: onnx.GraphProto, names: Iterable[str]) -> None:
+    """Remove those of the initializers of these names, in bodies too, that nothing reads any longer.
+
+    The default of an input stays: without it the input would have to be given.
+    """
+    inputs = {v.name for g in graphs_of(graph) for v in g.input}
+    unread = {*names} - values_read_in(graph) - inputs
+    for g in graphs_of(graph):
+        for tensor in [t for t in g.initializer if t.name in unread]:
+            g.initializer.remove(tensor)
+
+
 def values_captured(body: onnx.GraphProto) -> tuple[str, ...]:
     """The values that a body takes from outside, those of the bodies inside it included; each once, in order."""
     own = {v.name for v in body.input} | {t.name for t in body.initializer}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import graphs_of, replace_nodes, walk_nodes
+from trtconv.core.model.bodies import drop_unread, graphs_of, replace_nodes, values_read_in
 from trtconv.core.model.inference import inferred_types
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def write_powers_as_products(model: onnx.ModelProto) -> int:
 
     whole = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
     types, changed = inferred_types(model), 0
-    read_before = _values_read(model)
+    read_before = values_read_in(model.graph)
     for graph in graphs_of(model.graph):
         nodes: list[onnx.NodeProto] = []
         for node in graph.node:
@@ -35,19 +35,8 @@ def write_powers_as_products(model: onnx.ModelProto) -> int:
             nodes += _products(node, exponent) if is_whole else [node]
             changed += is_whole
         replace_nodes(graph, nodes)
-    _drop_initializers(model, read_before - _values_read(model))
+    drop_unread(model.graph, read_before)
     return changed
-
-
-def _values_read(model: onnx.ModelProto) -> set[str]:
-    outputs = {v.name for graph in graphs_of(model.graph) for v in graph.output}
-    return outputs.union(*(node.input for node in walk_nodes(model.graph.node)))
-
-
-def _drop_initializers(model: onnx.ModelProto, names: set[str]) -> None:
-    for graph in graphs_of(model.graph):
-        for tensor in [t for t in graph.initializer if t.name in names]:
-            graph.initializer.remove(tensor)
 
 
 def _exponents(graph: onnx.GraphProto) -> Mapping[str, int]:

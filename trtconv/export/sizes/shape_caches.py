@@ -255,10 +255,11 @@ def _named(changed: CachedAttribute, before: Mapping[Slot, CachedAttribute]) -> 
 
 
 def _spaces_of_new_parts(before: Mapping[Slot, CachedAttribute], after: Mapping[Slot, CachedAttribute]) -> set[int]:
-    """What holds the attributes of parts that runs made, which go and come as a whole."""
+    """What holds the attributes of parts that runs made, which go and come as a whole; not what others had before."""
     spaces = [a.space for slot, a in after.items() if a.name == PARTS and slot not in before]
     inner = [vars(v) for space in spaces for v in space.values() if hasattr(v, "__dict__")]
-    return {id(s) for s in (*spaces, *(space["_buffers"] for space in spaces), *inner)}
+    earlier = {id(a.space) for a in before.values()}
+    return {id(s) for s in (*spaces, *(space["_buffers"] for space in spaces), *inner)} - earlier
 
 
 def _grew(before: CachedAttribute | None, after: CachedAttribute) -> bool:

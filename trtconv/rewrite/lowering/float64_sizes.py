@@ -14,7 +14,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, size_grids, sizes_where
 from trtconv.proof.size_arithmetic import MOST_EVALUATED, SizeArithmetic
 from trtconv.proof.size_elements import NotSizesError
-from trtconv.rewrite.lowering.float64 import Narrowed, float64_nodes
+from trtconv.rewrite.lowering.float64 import OTHER_TYPE, Narrowed, float64_nodes
 
 
 def require_same_sizes(
@@ -27,6 +27,8 @@ def require_same_sizes(
     """
     wide, narrow = (SizeArithmetic(model.graph, specs) for model in (original, narrowed.model))
     for node in float64_nodes(original.graph):
+        if node.op_type not in OTHER_TYPE:
+            continue
         try:
             at = next(_differences(wide, narrow, node.output[0], space), None)
         except NotSizesError:

@@ -10,7 +10,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.effort import Effort
-from trtconv.core.model.file import load_model
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
@@ -21,7 +20,7 @@ from trtconv.export.sizes.generalise.align import (
     StructureDiffersError,
     align,
     describe_reader,
-    with_own_constants,
+    load_recording,
 )
 from trtconv.export.symbolic.builtins import symbolic_builtins
 
@@ -72,9 +71,7 @@ class Recordings:
             trace = self.job.trace(sizes)
             with symbolic_builtins(trace.flat) if self.symbolic else nullcontext():
                 candidate = export_torchscript(trace, folder / self.job.request.output.name, None)
-            graph = load_model(candidate.model).graph
-            with_own_constants(graph)
-            return graph
+            return load_recording(candidate.model).graph
         except UnseenWriteError:
             raise
         except Exception:  # noqa: BLE001 - the exporter raises whatever a module makes it raise

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.bodies import replace_nodes, values_read
+from trtconv.core.model.file import load_model
 from trtconv.core.model.provenance import origin_of
 from trtconv.export.sizes.generalise.formulas import CannotFollowError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import onnx
 
@@ -82,7 +85,14 @@ def constants_of(base: onnx.GraphProto, other: onnx.GraphProto, names: Sequence[
     return present
 
 
-def with_own_constants(graph: onnx.GraphProto) -> None:
+def load_recording(path: Path) -> onnx.ModelProto:
+    """A recorded file, to be laid over others of the module: each use of a Constant has one of its own."""
+    model = load_model(path)
+    _with_own_constants(model.graph)
+    return model
+
+
+def _with_own_constants(graph: onnx.GraphProto) -> None:
     """Give each use of a Constant a Constant of its own, in place; those that bodies or outputs read stay.
 
     The exporter shares equal ones, and where one stands first depends on what else was recorded at those sizes.

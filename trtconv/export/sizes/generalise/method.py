@@ -9,15 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.model.file import load_model
 from trtconv.export.branches.plain_numbers import fixed_sizes
 from trtconv.export.exporters.trace import ExportCandidate, Trace
-from trtconv.export.sizes.generalise.align import (
-    align,
-    constants_of,
-    require_same_structure,
-    with_own_constants,
-)
+from trtconv.export.sizes.generalise.align import align, constants_of, load_recording, require_same_structure
 from trtconv.export.sizes.generalise.formulas import CannotFollowError
 from trtconv.export.sizes.generalise.repair import repair
 from trtconv.export.sizes.generalise.tables import TableSizes
@@ -113,8 +107,7 @@ def _generalised(
         trace_folder = folder / f"trace-{index}"
         trace_folder.mkdir(parents=True, exist_ok=True)
         candidates.append(export(retrace(chosen) if index else trace, trace_folder / name, opset))
-        models.append(load_model(candidates[-1].model))
-        with_own_constants(models[-1].graph)
+        models.append(load_recording(candidates[-1].model))
         # A loop is seen at the second size already.
         require_same_structure(models[0].graph, models[-1].graph)
     moved = align([m.graph for m in models])
@@ -176,9 +169,7 @@ class _Again:
             self.folder.mkdir()
             trace = self.retrace({**dict(self.trace.sizes), **sizes})
             candidate = self.export(trace, self.folder / self.name, self.opset)
-            other = load_model(candidate.model).graph
-            with_own_constants(other)
-            for name, value in constants_of(self.graph, other, names).items():
+            for name, value in constants_of(self.graph, load_recording(candidate.model).graph, names).items():
                 constants[name].append(value)
             # Each holds the weights.
             shutil.rmtree(self.folder)

@@ -100,6 +100,7 @@ class RecordedAliases:
                 torch._C._set_value_trace(tensor, values[index])
             if recorded:
                 self.written.setdefault(memory_of(tensor), self._owner(memory_of(tensor)))
+                # One of another shape that was a stranger before the call is refused now that its memory is written.
                 self.recognise((tensor,))
                 self._tell_others(tensor)
             self._write_back(tensor)

@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 from trtconv.core.data.samples import Batch
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
-from trtconv.core.model.bodies import values_read
+from trtconv.core.model.bodies import drop_unread
 from trtconv.core.model.opset import opset_of
 from trtconv.core.precision import FP32, HALF_NAMES, INT8, Precision
 from trtconv.core.progress import Progress
@@ -148,7 +148,8 @@ def insert(calibrated: Calibrated, plan: QuantisePlan) -> QuantisedGraph:
     typed = _typed(calibrated.model, graph, plan, calibrated.target)
     pairs = _pairs(typed, graph, placement, plan, scales)
     quantised = insert_pairs(typed, pairs, calibrated.target).model
-    _drop_unused(quantised)
+    # Weights that were evened out are stored anew; the old ones go.
+    drop_unread(quantised.graph, [t.name for t in quantised.graph.initializer])
     _write_kernel_shapes(quantised, placement)
     if rest_is_a_flag(calibrated.target):
         layers = {layer.node.name: layer.node.op for layer in placement.layers}
@@ -256,11 +257,3 @@ def _write_kernel_shapes(model: onnx.ModelProto, placement: QdqPlacement) -> Non
             while weight not in dims:
                 weight = makers[weight].input[0]
             node.attribute.append(onnx.helper.make_attribute("kernel_shape", dims[weight][2:]))
-
-
-def _drop_unused(model: onnx.ModelProto) -> None:
-    """Weights that were evened out are stored anew; the old ones go."""
-    used = {v.name for v in model.graph.output} | {v for n in model.graph.node for v in values_read(n)}
-    unused = [t for t in model.graph.initializer if t.name not in used]
-    for tensor in unused:
-        model.graph.initializer.remove(tensor)

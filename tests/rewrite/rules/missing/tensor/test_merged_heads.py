@@ -1,9 +1,16 @@
 """A sum with 0 behind the heads of attention, for TensorRT 8.6."""
 
+import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
-from tests.rewrite.harness import Case, check_case, check_near_miss
+from tests.rewrite.harness import Case, check_case, check_near_miss, model_of
+from trtconv.core.model.provenance import INPUTS_KEY, SPACE_KEY
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
+from trtconv.rewrite import rewrite_model
 from trtconv.rewrite.rules.missing.tensor.merged_heads import RULE
 
 SIZES = ({"N": 2, "T": 3}, {"N": 1, "T": 5}, {"N": 3, "T": 4})
@@ -41,3 +48,16 @@ def test_near_miss(case):
 def test_later_versions_need_it_not():
     assert RULE.needed(parse_target("tensorrt==8.6"))
     assert not RULE.needed(parse_target("tensorrt==10"))
+
+
+def test_weights_on_disk_are_behind_it_too(tmp_path):
+    """A network of more than 2 GiB has them there."""
+    model = model_of(case("both move", constants=CONSTANTS.partition(", float")[0]))
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((4, 4), np.float32), "w"))
+    model.metadata_props.add(key=SPACE_KEY, value="N=1:2:3 T=3:4:5")
+    model.metadata_props.add(key=INPUTS_KEY, value="x:float32[N,T,4]")
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="model.onnx.data", size_threshold=0)
+    rewrite_model(RewriteRequest(path, tmp_path / "model.trt.onnx", parse_target("tensorrt==8.6")), SilentProgress())
+    nodes = onnx.load(tmp_path / "model.trt.onnx", load_external_data=False).graph.node
+    assert [n.op_type for n in nodes][-2:] == ["Add", "MatMul"]

@@ -19,16 +19,15 @@ from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
 
-LARGEST_WEIGHTS = 1 << 26
 MERGES = [0, 2, 1, 3]
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match MatMul(Reshape(Transpose(heads)), w[C, K]), where heads[N, H, T, D] are a product of two values."""
-    weight = graph.constant(node.inputs[1], limit=LARGEST_WEIGHTS)
+    weight = graph.constant_tensor(node.inputs[1])
     merged = graph.maker(node.inputs[0], "Reshape")
     transpose = graph.maker(merged.inputs[0], "Transpose") if merged is not None else None
-    if weight is None or weight.ndim != 2 or transpose is None or list(transpose.attr("perm", [])) != MERGES:
+    if weight is None or len(weight.dims) != 2 or transpose is None or list(transpose.attr("perm", [])) != MERGES:
         return NOT_THIS
     heads, _ = graph.behind(transpose.inputs[0], "Reshape")
     product = graph.maker(heads, "MatMul")
