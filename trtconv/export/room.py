@@ -131,6 +131,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.observed import load_observed, observe, run_at_points
     from trtconv.export.sizes.identity import numbers_by_identity
     from trtconv.export.sizes.undefined_sizes import padded_choice, resolve_undefined_sizes
+    from trtconv.export.turned_masks import notes_on_masks
     from trtconv.export.write import write_artifacts
 
     with clock.step("load"):
@@ -152,6 +153,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     choice = _choose_repeatable(job, clock)
     if padding is None:
         request = inner
+        with clock.step("masks"):
+            notes += notes_on_masks(job, choice)
     else:
         with clock.step("padding"):
             progress.phase("padding the inputs")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
+import textwrap
+
 import numpy as np
 import pytest
 
@@ -177,6 +179,7 @@ def test_an_error_that_the_module_catches_decides(write_module):
         "nn.functional.embedding(x * (1 + 9 * (x == 777)), torch.ones(1001, 2))",
         "torch.repeat_interleave(x.flatten(), torch.where(x == 777, -1, 1).flatten())",
         "torch.normal(0.0, torch.where(x == 777, -1.0, 1.0))",
+        "5 // (x - 777)",
     ],
 )
 @pytest.mark.parametrize("caught", ["try", pytest.param("suppress", marks=pytest.mark.slow)])
@@ -192,6 +195,80 @@ def test_an_error_that_rare_values_raise_is_seen_and_tried(write_module, export,
     with pytest.raises(AccuracyError) as raised:
         export(f"{path}:Net", ["x:int64[N,T]=0:900"], "N=1:2:3 T=1:5:9")
     assert raised.value.where.startswith("net.py:")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.poisson(x)",
+        "nn.functional.binary_cross_entropy(x / 776.0, torch.ones(x.shape))",
+        "x.masked_scatter(x > 9, x[0, :1])",
+        "x.long() % x.long()",
+    ],
+)
+def test_any_operator_that_may_raise_by_values_is_noted_where_errors_are_caught(write_module, call):
+    path = write_module(HEAD + f"        try:\n            return {call}\n        except Exception:\n            return x\n")
+    assert len(value_exits(runner_of(path), [{"x": np.ones((2, 3), np.float32)}])) == 1
+
+
+SWALLOWING = """
+import contextlib
+
+class Quiet:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return True
+
+@contextlib.contextmanager
+def quiet():
+    try:
+        yield
+    except Exception:
+        pass
+
+class Rows:
+    def __init__(self, x):
+        self.x = x
+
+    def __getitem__(self, i):
+        return self.x.index_select(0, torch.tensor([i]))
+
+class Net(nn.Module):
+    def forward(self, x):
+        y = x * 1.0
+{lines}
+        return y
+"""
+WAYS = {
+    "an __exit__": "with Quiet():\n    y = y.index_select(0, x[0].long())",
+    "a generator": "with quiet():\n    y = y.index_select(0, x[0].long())",
+    "a stack": "with contextlib.ExitStack() as s:\n    s.push(Quiet())\n    y = y.index_select(0, x[0].long())",
+    "a finally": "for _ in range(1):\n    try:\n        y = y.index_select(0, x[0].long())\n    finally:\n        break",
+    "an iteration": "for row in Rows(x):\n    y = y + row.sum()",
+    "no source": "exec('try:\\n    x.index_select(0, x[0].long())\\nexcept Exception:\\n    pass')",
+}
+
+
+@pytest.mark.parametrize("lines", WAYS.values(), ids=WAYS)
+def test_an_error_that_is_swallowed_in_another_way_is_noted(write_module, lines):
+    path = write_module(SWALLOWING.format(lines=textwrap.indent(lines, " " * 8)))
+    assert value_exits(runner_of(path), [{"x": np.zeros((2, 3), np.float32)}])
+
+
+def test_what_torch_s_own_contexts_hold_is_no_decision(write_module):
+    lines = "        with torch.no_grad():\n            return x.index_select(0, x[0].long())\n"
+    assert value_exits(runner_of(write_module(HEAD + lines)), [{"x": np.zeros((2, 3), np.float32)}]) == {}
+
+
+def test_operators_that_raise_for_shapes_alone_are_no_decision(write_module):
+    lines = (
+        "try:", "    y = nn.functional.layer_norm(x, x.shape[1:]) @ x.T + nn.functional.gelu(x).sum()",
+        "    y = nn.functional.max_pool1d(y[None] // 0.1, 2).softmax(-1)", "except RuntimeError:", "    y = x", "return y",
+    )  # fmt: skip
+    path = write_module(HEAD + "".join(f"        {line}\n" for line in lines))
+    assert value_exits(runner_of(path), [{"x": np.ones((2, 3), np.float32)}]) == {}
 
 
 def test_a_lookup_that_nobody_catches_is_no_decision(write_module):

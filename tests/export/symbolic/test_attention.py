@@ -60,3 +60,32 @@ def test_rows_are_no_longer_than_their_bound(write_module, export, exporter, ord
         expected = space["Net"]()(torch.from_numpy(ids))
     for own, value in zip(OnnxRuntimeRunner(result.model)({"ids": ids}).values(), expected, strict=True):
         np.testing.assert_allclose(own, value.numpy(), rtol=1e-5)
+
+
+FLEXIBLE = """
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("slopes", torch.tensor([0.5, 0.25]))
+
+    def forward(self, x):
+        n, t, _ = x.shape
+        q, k, v = x.view(n, t, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        causal = create_block_mask(lambda b, h, i, j: i >= j, None, None, t, t, device="cpu")
+        return (
+            flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + (j - i) * self.slopes[h]),
+            flex_attention(q, k[:, :1], v[:, :1], block_mask=causal, enable_gqa=True),
+        )
+"""
+
+
+def test_flexible_attention_by_a_function_of_scores_and_a_mask(write_module, export, load):
+    path = write_module(FLEXIBLE)
+    result = export(f"{path}:Net", ["x:float32[N,T,24]"], "N=1:2:3 T=3:9:20")
+    run, net = OnnxRuntimeRunner(result.model), load(path).Net()
+    for n, t in ((1, 3), (3, 20), (2, 7)):
+        x = np.random.default_rng(t).standard_normal((n, t, 24)).astype(np.float32)
+        for own, expected in zip(run({"x": x}).values(), net(torch.from_numpy(x)), strict=True):
+            np.testing.assert_allclose(own, expected.numpy(), rtol=1e-4, atol=1e-5)

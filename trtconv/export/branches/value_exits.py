@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -25,6 +23,7 @@ from trtconv.export.branches.value_sizes import ValueSizes, gives_sizes_of_value
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, is_library, quote_frame
 from trtconv.export.sizes.work import watching_mode
+from trtconv.export.threads import call_in_thread, in_threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,7 +138,7 @@ def _watched(exits: Exits) -> Iterator[None]:
     class Operations(watching_mode()):  # type: ignore[misc]
         def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
             name = func.overloadpacket.__name__
-            if raises_by_value(name) and is_caught(_frames()):
+            if raises_by_value(func, args) and is_caught(_frames()):
                 # Before it runs: the values of this run may be some for which it does not raise.
                 exits.note(True, shown=True)
             result = func(*args, **kwargs)
@@ -159,7 +158,7 @@ def _watched(exits: Exits) -> Iterator[None]:
         stack.enter_context(Operations())
         return stack
 
-    with watch(), _in_threads(watch), _of_capsules(exits):
+    with watch(), in_threads(watch), _of_capsules(exits):
         yield
 
 
@@ -185,39 +184,6 @@ def _of_capsules(exits: Exits) -> Iterator[None]:
                 if any(value is maker for maker in makers):
                     stack.enter_context(mock.patch.object(owner, name, watched(value)))
         yield
-
-
-@contextmanager
-def _in_threads(watch: Callable[[], ExitStack]) -> Iterator[None]:
-    """What the module does in other threads is watched too: a mode of torch holds in its own thread alone."""
-    start, submit = Thread.start, ThreadPoolExecutor.submit
-
-    def start_watched(thread: Thread) -> None:
-        thread.run = _run_watched(watch, thread.run)  # type: ignore[method-assign]
-        start(thread)
-
-    def submit_watched(pool: ThreadPoolExecutor, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        # The threads of a pool may be older than the run.
-        return submit(pool, _run_watched(watch, function), *args, **kwargs)
-
-    with (
-        mock.patch.object(Thread, "start", start_watched),
-        mock.patch.object(ThreadPoolExecutor, "submit", submit_watched),
-    ):
-        yield
-
-
-def _run_watched(watch: Callable[[], ExitStack], function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with watch():
-            return _call(function, args, kwargs)
-
-    return run
-
-
-def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """The outermost frame of the module in another thread."""
-    return function(*args, **kwargs)
 
 
 def _written(operator: Any, args: Any, kwargs: Mapping[str, Any]) -> Iterator[Any]:
@@ -249,7 +215,7 @@ def _frames() -> list[Frame]:
     """The frames of this call inside the module's forward, outermost first; empty outside of it."""
     frames: list[Frame] = []
     for code, frame in calling_frames():
-        if code in (ModuleRunner._run.__code__, _call.__code__):
+        if code in (ModuleRunner._run.__code__, call_in_thread.__code__):
             return frames[::-1]
         frames.append(frame)
     return []

@@ -166,16 +166,7 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     started = time.monotonic()
     lines: list[Frame] = []
     try:
-        trace = job.trace()
-        with (
-            symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
-            _answering(way, job.runner.module) as lines,
-            _watching(way) as numbers,
-            inexact_numbers() as inexact,
-        ):
-            candidate = _export(way, job, trace, attempt_folder)
-            if inexact:
-                candidate = replace(candidate, notes=(*candidate.notes, FLOATS_OF_SIZES))
+        candidate, numbers = write_attempt(way, job, attempt_folder, lines)
         _require_types(candidate.model, job.samples.items[0].outputs)
     except InvalidRequestError:
         raise
@@ -194,6 +185,27 @@ def attempt(way: Way, job: ExportTask) -> Attempt:
     candidate, verdict = judge_random_file(candidate, verdict, job.samples.items, job.request.tolerance)
     job.seconds["compare"] = job.seconds.get("compare", 0.0) + verdict.seconds
     return Attempt(way, candidate, verdict, runs=runs, asks=bool(lines), plain_numbers=numbers)
+
+
+def write_attempt(
+    way: Way, job: ExportTask, attempt_folder: Path, asking: list[Frame]
+) -> tuple[ExportCandidate, dict[Frame, float]]:
+    """What one way writes, and the lines that make numbers of tensors; `asking` gets those that ask for an export.
+
+    Raises what the exporter raises.
+    """
+    trace = job.trace()
+    with (
+        symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
+        _answering(way, job.runner.module) as lines,
+        _watching(way) as numbers,
+        inexact_numbers() as inexact,
+    ):
+        try:
+            candidate = _export(way, job, trace, attempt_folder)
+        finally:
+            asking += lines
+    return (replace(candidate, notes=(*candidate.notes, FLOATS_OF_SIZES)) if inexact else candidate), numbers
 
 
 def compared_at_samples(

@@ -12,6 +12,7 @@ from unittest import mock
 from trtconv.export.module.outputs import flatten_outputs
 from trtconv.export.sizes.shape_caches import ShapeCaches
 from trtconv.export.symbolic.mode import symbolic_functions
+from trtconv.export.turned_masks import turned_within
 
 if TYPE_CHECKING:
     from torch import nn
@@ -44,7 +45,8 @@ def flat_module(module: nn.Module, binding: Binding, caches: ShapeCaches | None 
 
         def forward(self, *tensors: Any) -> tuple[Any, ...]:
             positional, keywords = self.arguments(tensors)
-            with symbolic_functions() as aliases, (caches or ShapeCaches()).emptied(), _constant(weights):
+            emptied = (caches or ShapeCaches()).emptied()
+            with symbolic_functions() as aliases, emptied, _constant(weights), turned_within():
                 outputs = tuple(flatten_outputs(self.module(*positional, **keywords)).values())
             aliases.recognise(outputs)
             return outputs

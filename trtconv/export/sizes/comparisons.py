@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 from trtconv.export.module.user_code import is_library
+from trtconv.export.sizes.exact.fitted import whole_line
 
 
 @contextmanager
@@ -60,6 +61,9 @@ def whole_quotient(a: Any, b: Any) -> Any:
     import torch
 
     a, b = torch.sym_float(a), torch.sym_float(b)
+    whole = whole_line(a, b)
+    if whole is not None:
+        return torch.sym_float(whole)
     return torch.sym_float(math.floor((a - a % b) / b + 0.5))
 
 

@@ -1,8 +1,12 @@
-"""Attention under a mask of booleans, as a recording has it."""
+"""Attention under a mask of booleans, as a recording has it, and with scores that a function of the user's changes."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
+from unittest import mock
 
 
 def scaled_dot_product_attention(
@@ -33,3 +37,22 @@ def scaled_dot_product_attention(
     scores = scores + torch.where(attn_mask, 0.0, float("-inf"))
     hidden = (scores == float("-inf")).all(-1, keepdim=True)
     return torch.where(hidden, 0.0, torch.softmax(scores, -1)) @ value
+
+
+@contextmanager
+def flexible_attention_by_steps() -> Iterator[None]:
+    """In the block, `flex_attention` is what torch computes without a fused kernel; it compiles that at each call else.
+
+    A module that was not imported yet is called by no one: the user's code ran before it is traced.
+    """
+    module = sys.modules.get("torch.nn.attention.flex_attention")
+    if module is None:
+        yield
+        return
+    from torch._higher_order_ops.flex_attention import math_attention
+
+    steps: dict[str, Any] = {"flex_attention_hop": math_attention, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG": True}
+    # To compile, torch takes off the modes under which it is traced itself.
+    steps["setup_compilation_env"] = nullcontext
+    with mock.patch.multiple(module, **steps):
+        yield

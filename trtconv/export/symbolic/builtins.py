@@ -1,4 +1,4 @@
-"""`int`, `float`, `min`, `max`, `len`, `math` and `numpy` that keep sizes, put into the user's modules while tracing.
+"""`int`, `float`, `min`, `max`, `len`, `range`, `math` and `numpy` that keep sizes, in the user's files while tracing.
 
 `int(x.shape[2] * 1.5)` with Python's own int ends in a number: the size at which the module happened to be traced.
 """
@@ -10,10 +10,9 @@ import math
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 import numpy as np
 
@@ -22,7 +21,9 @@ from trtconv.export.sizes.comparisons import require_divisor
 from trtconv.export.sizes.identity import truths_by_identity
 from trtconv.export.symbolic.arithmetic import size_steps
 from trtconv.export.symbolic.arithmetic.numpy_numbers import symbolic_numpy
-from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum
+from trtconv.export.symbolic.arithmetic.size_bits import bits_of_sizes
+from trtconv.export.symbolic.ranges import SymbolicRange
+from trtconv.export.symbolic.sizes import is_symbolic, maximum, minimum, stays
 
 if TYPE_CHECKING:
     from torch import nn
@@ -58,7 +59,7 @@ class SymbolicInt(int, metaclass=_LikeBuiltin):
         """What int(value) would be."""
         import torch
 
-        if not _stays(value):
+        if not stays(value):
             return builtins.int(value, *rest)
         if size_steps.is_remembered(value) and (whole := size_steps.rounded(value, builtins.int)) is not None:
             return whole
@@ -74,24 +75,16 @@ class SymbolicFloat(float, metaclass=_LikeBuiltin):
         """What float(value) would be."""
         import torch
 
-        if not _stays(value):
+        if not stays(value):
             return builtins.float(value)
         if isinstance(value, torch.Tensor):
             return value.to(torch.float32)
         return torch.sym_float(value) if isinstance(value, torch.SymInt) else value
 
 
-def _stays(value: Any) -> bool:
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        return value.dim() == 0 and (bool(torch.jit.is_tracing()) or size_steps.is_remembered(value))
-    return is_symbolic(value)
-
-
 def _extreme(pick: Any, plain: Any, choices: dict[Frame, None] | None) -> Any:
     def extreme(*values: Any, **options: Any) -> Any:
-        if options or not (items := _numbers(values)) or not any(_stays(v) for v in items):
+        if options or not (items := _numbers(values)) or not any(stays(v) for v in items):
             return plain(*values, **options)
         if choices is not None:
             frame = sys._getframe(1)
@@ -106,11 +99,11 @@ def _extreme(pick: Any, plain: Any, choices: dict[Frame, None] | None) -> Any:
 
 def _numbers(values: tuple[Any, ...]) -> list[Any]:
     listed = list(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else list(values)
-    return listed if listed and all(isinstance(v, (int, float)) or _stays(v) for v in listed) else []
+    return listed if listed and all(isinstance(v, (int, float)) or stays(v) for v in listed) else []
 
 
 def _divided(a: Any, b: Any) -> Any:
-    if not (_stays(a) or _stays(b)):
+    if not (stays(a) or stays(b)):
         return divmod(a, b)
     require_divisor(b)
     return a // b, a % b
@@ -120,7 +113,7 @@ def _rounded(value: Any, digits: Any = None) -> Any:
     """round() of a symbolic number: to the nearest, and to the even one of two that are as near."""
     import torch
 
-    if digits is not None or not _stays(value):
+    if digits is not None or not stays(value):
         return round(value) if digits is None else round(value, digits)
     if size_steps.is_remembered(value) and (whole := size_steps.rounded(value, round)) is not None:
         return whole
@@ -137,7 +130,7 @@ def _length(value: Any) -> Any:
 
     if isinstance(value, torch.Tensor) and value.dim() > 0 and is_symbolic(value.shape[0]):
         return value.shape[0]
-    return len(value)
+    return value.length() if isinstance(value, SymbolicRange) else len(value)
 
 
 def _symbolic_math() -> types.SimpleNamespace:
@@ -147,21 +140,21 @@ def _symbolic_math() -> types.SimpleNamespace:
         def apply(value: Any) -> Any:
             if size_steps.is_remembered(value) and (whole := size_steps.rounded(value, plain)) is not None:
                 return whole
-            if isinstance(value, torch.Tensor) and _stays(value):
+            if isinstance(value, torch.Tensor) and stays(value):
                 return of_tensor(value).to(torch.int64) if value.dtype.is_floating_point else value
             return plain(value)
 
         return apply
 
     def root(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and _stays(value):
+        if isinstance(value, torch.Tensor) and stays(value):
             return value.to(torch.float32).sqrt()
         return torch.sym_sqrt(value) if is_symbolic(value) else math.sqrt(value)
 
     def by_tensor(plain: Any, of_tensor: Any) -> Any:
         # torch.export knows no logarithm of a size; as a tensor of no dims it multiplies like a number.
         def apply(value: Any, *base: Any) -> Any:
-            if not _stays(value) or any(map(_stays, base)):
+            if not stays(value) or any(map(stays, base)):
                 return plain(value, *base)
             is_tensor = isinstance(value, torch.Tensor)
             kind = torch.float32
@@ -182,9 +175,9 @@ def _symbolic_math() -> types.SimpleNamespace:
         "floor": rounded(math.floor, torch.floor),
         "ceil": rounded(math.ceil, torch.ceil),
         "trunc": lambda v: SymbolicInt(v),
-        "isqrt": lambda v: SymbolicInt(root(v)) if _stays(v) else math.isqrt(v),
+        "isqrt": lambda v: SymbolicInt(root(v)) if stays(v) else math.isqrt(v),
         "sqrt": root,
-        "gcd": lambda *v: size_steps.gcd(*v) if any(map(_stays, v)) else math.gcd(*v),
+        "gcd": lambda *v: size_steps.gcd(*v) if any(map(stays, v)) else math.gcd(*v),
     }
     return types.SimpleNamespace(**{**vars(math), **replaced})
 
@@ -197,6 +190,7 @@ def replacements(choices: dict[Frame, None] | None = None) -> dict[str, Any]:
         "min": _extreme(minimum, builtins.min, choices),
         "max": _extreme(maximum, builtins.max, choices),
         "len": _length,
+        "range": SymbolicRange,
         "round": _rounded,
         "divmod": _divided,
     }
@@ -221,7 +215,7 @@ def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = Non
                 if id(value) in imported:
                     undo.append((space.names, name, value))
                     space.names[name] = imported[id(value)]
-        with _masks_of_sizes(), truths_by_identity(files):
+        with bits_of_sizes(), truths_by_identity(files):
             yield
     finally:
         for names, name, old in undo:
@@ -231,35 +225,11 @@ def symbolic_builtins(module: nn.Module, choices: dict[Frame, None] | None = Non
                 names[name] = old
 
 
-@contextmanager
-def _masks_of_sizes() -> Iterator[None]:
-    """`(h - 1) | 7`, `h & 7` and `h.bit_length()` as arithmetic: torch.export fixes a size of which bits are asked."""
-    import torch
-
-    def low_bits(mask: Any) -> bool:
-        return type(mask) is int and mask >= 0 and not mask & (mask + 1)
-
-    def either(size: Any, mask: Any) -> Any:
-        return size // (mask + 1) * (mask + 1) + mask if low_bits(mask) else plain_or(size, mask)
-
-    def both(size: Any, mask: Any) -> Any:
-        if low_bits(mask):
-            return size % (mask + 1)
-        return size // -mask * -mask if type(mask) is int and low_bits(-mask - 1) else plain_and(size, mask)
-
-    plain_or, plain_and = torch.SymInt.__or__, torch.SymInt.__and__
-    with ExitStack() as stack:
-        size_steps.patch_methods_of_sizes(stack)
-        for name, masked in (("__or__", either), ("__ror__", either), ("__and__", both), ("__rand__", both)):
-            stack.enter_context(mock.patch.object(torch.SymInt, name, masked))
-        yield
-
-
 def _of_imports(new: Mapping[str, Any]) -> dict[int, Any]:
     """What stands for `math`, `numpy` and the functions that came by `from math import ...`, by their identity."""
     shim = _symbolic_math()
     functions = {id(f): getattr(shim, name) for name, f in vars(math).items() if getattr(shim, name) is not f}
-    return {id(math): shim, id(np): symbolic_numpy(shim, new, _stays), **functions}
+    return {id(math): shim, id(np): symbolic_numpy(shim, new, stays), **functions}
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ from trtconv.export.symbolic.recording.errors import RecordedErrors
 from trtconv.export.symbolic.resampling import resize
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 from trtconv.export.symbolic.resampling.pooling import average_pool, embedding_bag, max_pool
+from trtconv.export.threads import in_threads
 
 Handler = Callable[..., Any]
 # Operations in the formula of one size. Beyond, torch.export takes seconds for each further operator to compare such
@@ -79,6 +80,7 @@ def handlers() -> Mapping[str, Handler]:
         **dict.fromkeys(("real", "Tensor.real"), complex_parts.real), "dropout": writes.dropout,
         "unsafe_chunk": writes.unsafe_parts("chunk"), "unsafe_split": writes.unsafe_parts("split"),
         "unsafe_split_with_sizes": writes.unsafe_parts("split"),
+        **{f"{name}_copy": writes.copied(name) for name in writes.VIEWS},
         "tril_indices": grids.triangle(lower=True), "triu_indices": grids.triangle(lower=False),
         "Tensor.unfold": order.tensor_unfold, "log_sigmoid": numerics.logsigmoid,
         "__setitem__": complex_parts.set_item(written_out.set_item(writes.set_item)),
@@ -307,9 +309,11 @@ def symbolic_functions() -> Iterator[RecordedAliases]:
         arithmetic_of_python(),
         values_in_text(),
         padded_encoders(),
+        attention.flexible_attention_by_steps(),
         packed.sequences_counted(),
         # What `copy.copy` gives shares its memory.
         mock.patch.object(torch.Tensor, "__copy__", lambda tensor: tensor.view_as(tensor), create=True),
+        in_threads(errors.in_thread),
         SymbolicFunctions(),
     ):
         yield aliases

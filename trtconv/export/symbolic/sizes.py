@@ -6,6 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from trtconv.export.sizes.exact.floats import exact_float
+from trtconv.export.symbolic.arithmetic import size_steps
+
+
+def stays(value: Any) -> bool:
+    """True for a number that has to stay a symbol: of a size, or a recorded or remembered tensor []."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value.dim() == 0 and (bool(torch.jit.is_tracing()) or size_steps.is_remembered(value))
+    return is_symbolic(value)
 
 
 def is_symbolic(value: Any) -> bool:

@@ -18,6 +18,7 @@ GROUPS = (
     "missing.spatial",
     "missing.tensor",
     "missing.recurrent",
+    "missing.attention",
     "newer.layers",
     "newer.operators",
     "faster",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trtconv.core.shape_space.space import DimRange
@@ -26,7 +26,7 @@ MOST_DIVISOR = 512
 
 @dataclass(frozen=True)
 class Exact:
-    """A whole number for each size of one dim: `(factor * size + shift) // divisor`, but for the exceptions.
+    """A whole number for each size of one dim: `base + (factor * size + shift) // divisor`, but for the exceptions.
 
     `steps` are sizes from which on it is more by a number.
     """
@@ -38,6 +38,7 @@ class Exact:
     divisor: int
     exceptions: tuple[tuple[int, int], ...] = ()
     steps: tuple[tuple[int, int], ...] = ()
+    base: int = 0
 
     def write(self, nodes: SizeNodes) -> str:
         """Write what computes the number, int64 []; returns its name."""
@@ -45,11 +46,11 @@ class Exact:
         line = nodes.op("Add", nodes.op("Mul", size, nodes.constant(self.factor)), nodes.constant(self.shift))
         value = nodes.op("Div", line, nodes.constant(self.divisor))
         if self.exceptions:
-            more = [v - (self.factor * n + self.shift) // self.divisor for n, v in self.exceptions]
+            more = [v - self.base - (self.factor * n + self.shift) // self.divisor for n, v in self.exceptions]
             value = nodes.add_where_equal(value, size, [n for n, _ in self.exceptions], more)
         if self.steps:
             value = nodes.add_from(value, size, self.steps)
-        return value
+        return nodes.op("Add", value, nodes.constant(self.base)) if self.base else value
 
 
 def line_of(node: Any, symbols: Mapping[Any, str], dim: str, trace: Trace) -> Exact | None:
@@ -80,8 +81,13 @@ def fit(name: str, dim: str, rng: DimRange, exact_values: list[int]) -> Exact | 
     import numpy as np
 
     all_sizes, all_values = np.array(rng.values()), np.array(exact_values)
-    if len(all_sizes) < 2 or all_values.min() < 0:
+    if len(all_sizes) < 2:
         return None
+    if (lowest := int(all_values.min())) < 0:
+        # ONNX's division of a negative number rounds towards zero.
+        risen = fit(name, dim, rng, (all_values - lowest).tolist())
+        lowered = tuple((n, v + lowest) for n, v in risen.exceptions) if risen else ()
+        return replace(risen, base=lowest, exceptions=lowered) if risen else None
     every = np.unique(np.linspace(0, len(all_sizes) - 1, min(len(all_sizes), MOST_SINGLE)).astype(np.int64))
     sizes, values = all_sizes[every], all_values[every]
     slope = (exact_values[-1] - exact_values[0]) / int(sizes[-1] - sizes[0])
@@ -92,7 +98,7 @@ def fit(name: str, dim: str, rng: DimRange, exact_values: list[int]) -> Exact | 
                 continue
             # A pair asks for a shift from `low` to `low + divisor - 1`; the best one suits the most pairs.
             lows = np.sort(values * divisor - factor * sizes)
-            # ONNX's division of a negative number rounds towards zero.
+            # The dividend is nowhere negative.
             shifts = np.maximum(lows, -min(factor * int(sizes[0]), factor * int(sizes[-1])))
             suited = np.searchsorted(lows, shifts, "right") - np.searchsorted(lows, shifts - divisor + 1, "left")
             best_index = int(suited.argmax())

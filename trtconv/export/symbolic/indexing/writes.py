@@ -131,6 +131,27 @@ def unsafe_parts(safe: str) -> Callable[..., Any]:
     return handle
 
 
+# The views that torch has as `..._copy` too.
+VIEWS = (
+    "alias", "as_strided", "detach", "diagonal", "expand", "narrow", "permute", "select", "slice", "split",
+    "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+)  # fmt: skip
+
+
+def copied(view: str) -> Callable[..., Any]:
+    """`select_copy` and its like as the view and a copy of it; the exporters know the view."""
+
+    def handle(func: Any, x: Any, *args: Any, **named: Any) -> Any:
+        import torch
+
+        # Two of them are no methods.
+        own = {"slice": torch.ops.aten.slice, "alias": torch.ops.aten.alias}.get(view)
+        result = own(x, *args, **named) if own else getattr(x, view)(*args, **named)
+        return result.clone() if isinstance(result, torch.Tensor) else type(result)(part.clone() for part in result)
+
+    return handle
+
+
 def scatter_reduce(func: Any, x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
     """The mean of what is scattered: the sum over the count; the exporters write the last value or the sum.
 

@@ -1,13 +1,15 @@
-"""Errors of torch that the user's code catches while a run is recorded."""
+"""What a recording does not hold: errors of torch that the user's code catches, and what other threads compute."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame
+from trtconv.export.symbolic.recording.aliases import tensors_in
 
 
 class CaughtErrorInRecordingError(UnsupportedError):
@@ -23,11 +25,39 @@ class CaughtErrorInRecordingError(UnsupportedError):
         self.frame = frame
 
 
+class UnseenThreadError(UnsupportedError):
+    """What a module computes in another thread is in no recording; `frame` is the user's line there."""
+
+    def __init__(self, frame: Frame | None) -> None:
+        super().__init__(
+            "forward computes tensors in another thread; exporters follow one thread, and the file would be without it",
+            hint="call the function in forward itself, without threading, a pool or asyncio.to_thread",
+        )
+        self.frame = frame
+
+
 @dataclass
 class RecordedErrors:
-    """What operators raised in one recorded run, and where."""
+    """What operators raised in one recorded run, and where; and where tensors were computed in other threads."""
 
     errors: list[tuple[Exception, Frame | None]] = field(default_factory=list)
+    threads: list[Frame | None] = field(default_factory=list)
+
+    def in_thread(self) -> Any:
+        """The mode under which another thread runs: it notes the lines that compute tensors."""
+        from torch.overrides import TorchFunctionMode
+
+        threads = self.threads
+
+        class NotesTensors(TorchFunctionMode):  # type: ignore[misc]
+            def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                result = func(*args, **(kwargs or {}))
+                # Also what is written in place: it is given back, but by `x[i] = y`.
+                if getattr(func, "__name__", "") == "__setitem__" or any(True for _ in tensors_in((result,))):
+                    threads.append(innermost_user_frame([frame for _, frame in calling_frames()][::-1]))
+                return result
+
+        return NotesTensors()
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -49,9 +79,12 @@ class RecordedErrors:
             raise
 
     def require_none(self) -> None:
-        """At the end of a run that came through. Raises CaughtErrorInRecordingError for the first error.
+        """At the end of a run that came through.
 
-        The operator left a node without outputs, on which torch's exporter fails.
+        Raises UnseenThreadError where another thread computed tensors, and CaughtErrorInRecordingError for the first
+        error: its operator left a node without outputs, on which torch's exporter fails.
         """
+        for frame in self.threads:
+            raise UnseenThreadError(frame)
         for error, frame in self.errors:
             raise CaughtErrorInRecordingError(error, frame) from error

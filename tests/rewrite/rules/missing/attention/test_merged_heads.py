@@ -11,7 +11,7 @@ from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
-from trtconv.rewrite.rules.missing.tensor.merged_heads import RULE
+from trtconv.rewrite.rules.missing.attention.merged_heads import RULE
 
 SIZES = ({"N": 2, "T": 3}, {"N": 1, "T": 5}, {"N": 3, "T": 4})
 # x[N, T, 4] as two heads of two, which attend to each other without scores.

@@ -1,0 +1,1 @@
+"""Attention that targets compute wrongly."""
