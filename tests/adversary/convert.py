@@ -110,5 +110,6 @@ def tells(note: str, infinite: bool, wrong: str = "") -> bool:
         "the module reads values", "decides by values", "size up in a table", "draws random numbers",
         "makes a number of a size", "takes the smallest or largest of sizes", "what is written in place is a view",
         "a number of the size stands in the file", "cut to whole ones at", "FP32 has too few digits",
+        "a mask comes out the same at every sample point", "comes back by a difference", "half-way between two steps",
     )  # fmt: skip
     return any(words in note for words in spoken_of)

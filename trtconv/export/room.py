@@ -129,6 +129,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.module.outputs import renaming_notes
     from trtconv.export.module.padded_runner import PaddedRunner
     from trtconv.export.observed import load_observed, observe, run_at_points
+    from trtconv.export.rounded_forms import notes_on_forms
     from trtconv.export.sizes.identity import numbers_by_identity
     from trtconv.export.sizes.undefined_sizes import padded_choice, resolve_undefined_sizes
     from trtconv.export.turned_masks import notes_on_masks
@@ -154,13 +155,13 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     if padding is None:
         request = inner
         with clock.step("masks"):
-            notes += notes_on_masks(job, choice)
+            notes += notes_on_masks(job, choice, observed.untouched.attributes)
     else:
         with clock.step("padding"):
             progress.phase("padding the inputs")
             padded = run_at_points(PaddedRunner(runner, padding), request, make, progress)
             choice = padded_choice(choice, request, padding, padded)
-    notes += [*choice.samples.notes, *choice.notes]
+    notes += [*choice.samples.notes, *choice.notes, *notes_on_forms(choice.candidate.model)]
     with clock.step("write"):
         imported = imported_files(observed.module, request.source)
         notes += numbers_by_identity(imported, request.source.base)

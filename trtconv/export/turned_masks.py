@@ -16,15 +16,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.effort import Effort
+from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.text.listing import list_first
 from trtconv.export.module.user_code import Frame, calling_frames, is_library, is_machinery, quote_frame
 from trtconv.export.symbolic.recording.aliases import tensors_in
+from trtconv.proof.joint_sizes import covering_sizes
+from trtconv.proof.points import batch_dims
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from trtconv.export.exporters.attempt import ExportTask
+    from trtconv.export.exporters.attempt import ExportTask, Way
     from trtconv.export.exporters.choice import ChosenExport
+    from trtconv.export.sizes.shape_caches import CachedAttribute, Slot
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -36,8 +41,10 @@ _LEAVING = frozenset(
     ("__bool__", "__float__", "__int__", "__index__", "allclose", "equal", "is_nonzero", "item", "numpy", "tolist")
 )
 # Beside rounding, which no floor is measured of here: an element is another one that is off by this share of the root
-# mean square of its output.
-SHARE = 1e-2
+# mean square of its output; in two runs of the module, by this one.
+SHARE, SAME = 1e-2, 1e-5
+# CPU seconds for further sizes of a file with fitted formulas, and how many are looked at whatever they take.
+SECONDS, LEAST = 5.0, 64
 MOST_NAMED = 3
 # Kinds of values at which forms of operators differ that agree for random ones.
 VALUES = ("ties", "bytes")
@@ -87,12 +94,12 @@ def _mode() -> Any:
             if not operands or any(t.dtype == torch.bool for t in operands):
                 return result
             frame = next((frame for _, frame in calling_frames() if not is_machinery(frame[0])), ("", 0))
-            place = frame, self._counts[frame]
+            position = frame, self._counts[frame]
             self._counts[frame] += 1
             if self._outcomes is not None and result.numel():
                 outcomes = {True} if bool(result.all()) else {True, False} if bool(result.any()) else {False}
-                self._outcomes.by_place.setdefault(place, set()).update(outcomes)
-            return result.logical_not() if place in self._turned else result
+                self._outcomes.by_place.setdefault(position, set()).update(outcomes)
+            return result.logical_not() if position in self._turned else result
 
     return Comparing
 
@@ -106,11 +113,13 @@ def _turned(places: frozenset[Place]) -> Iterator[None]:
         _TURNED.reset(token)
 
 
-def notes_on_masks(job: ExportTask, choice: ChosenExport) -> tuple[str, ...]:
+def notes_on_masks(
+    job: ExportTask, choice: ChosenExport, untouched: Mapping[Slot, CachedAttribute]
+) -> tuple[str, ...]:
     """A note where the file differs behind masks that no sample turned, or where a second call of the module does.
 
-    Nothing where every mask came out both ways, where Python decides by values (other notes speak of that), and where
-    the module cannot be run or exported with the masks turned.
+    `untouched` are the attributes of before the first call. Nothing where every mask came out both ways, where Python
+    decides by values (other notes speak of that), and where the module cannot be run or exported with the masks turned.
     """
     attempt = next((a for a in choice.attempts if a.candidate is not None and a.candidate == choice.candidate), None)
     samples = _spread_over_sizes(job)
@@ -123,7 +132,7 @@ def notes_on_masks(job: ExportTask, choice: ChosenExport) -> tuple[str, ...]:
             return ()
     places = outcomes.constant
     try:
-        difference = _compared(job, attempt.way, places, samples)
+        difference = _compared(job, attempt.way, untouched, places, samples)
     except Exception:  # noqa: BLE001 - a module may raise whatever it likes where its masks are turned
         return ()
     if not difference:
@@ -142,37 +151,62 @@ def _spread_over_sizes(job: ExportTask) -> list[Mapping[str, Array]]:
     return [s.inputs for s in (job.samples.cheapest, largest, *others)]
 
 
+def _after(
+    job: ExportTask, untouched: Mapping[Slot, CachedAttribute], calls: Sequence[Mapping[str, Array]], places: Any
+) -> dict[str, Array]:
+    """What the last of some calls gives, the first of which finds the module as it was before any."""
+    from trtconv.export.sizes.shape_caches import as_before_first_call
+
+    with as_before_first_call(job.runner.module, untouched, job.runner.caches):
+        *_, outputs = (job.runner.watched(inputs, lambda tensors: _mode()(places)) for inputs in calls)
+    return outputs
+
+
 def _run(job: ExportTask, inputs: Mapping[str, Array], mode: Any) -> dict[str, Array]:
     with job.runner.caches.emptied():
         return job.runner.watched(inputs, lambda tensors: mode)
 
 
-def _compared(job: ExportTask, way: Any, places: frozenset[Place], samples: Sequence[Mapping[str, Array]]) -> str:
+def _compared(
+    job: ExportTask,
+    way: Way,
+    untouched: Mapping[Slot, CachedAttribute],
+    places: frozenset[Place],
+    samples: Sequence[Mapping[str, Array]],
+) -> str:
     """How a file with the masks turned differs from the module with the masks turned; empty where it does not."""
     from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
     from trtconv.export.exporters.attempt import write_attempt
 
-    expected = [_run(job, inputs, _mode()(places)) for inputs in samples]
-    # With what the last call left behind, which was one of other inputs.
-    first, _, second = (job.runner.watched(samples[i], lambda tensors: _mode()(places)) for i in (0, 1, 0))
-    for name, value in first.items():
-        if _share_of_others(value, second[name]):
+    alone, later = (_after(job, untouched, [samples[i] for i in order], places) for order in ((0,), (1, 0)))
+    for name, value in alone.items():
+        if _share_of_others(value, later[name], SAME):
             return f"the module computes another '{name}' at its second call; the file has no state"
     folder = job.folder / "turned"
     folder.mkdir()
     with _turned(places):
         candidate, _ = write_attempt(way, job, folder, [])
     run = OnnxRuntimeRunner(candidate.model)
-    for inputs, outputs in zip(samples, expected, strict=True):
-        own = run(inputs)
-        for (name, value), other in itertools.zip_longest(outputs.items(), own.values()):
-            share = _share_of_others(value, other)
+    for inputs in itertools.chain(samples, _at_many_sizes(job) if way.generalises else ()):
+        outputs = _run(job, inputs, _mode()(places))
+        for (name, value), other in zip(outputs.items(), run(inputs).values(), strict=True):
+            share = _share_of_others(value, other, SHARE)
             if share:
                 return f"the file differs from the module: {share:.2g} of the elements of '{name}' are others"
     return ""
 
 
-def _share_of_others(expected: Array, own: Array) -> float:
+def _at_many_sizes(job: ExportTask) -> Iterator[Mapping[str, Array]]:
+    """Inputs of many joint sizes, for a file whose formulas were fitted to a few."""
+    effort = Effort(SECONDS, LEAST)
+    moving = ShapeSpace(tuple((n, r) for n, r in job.request.space.dims if len(r.values()) > 1))
+    for sizes in covering_sizes(moving, batch_dims(job.request.inputs)):
+        if not effort.step():
+            break
+        yield job.make(job.point(sizes))
+
+
+def _share_of_others(expected: Array, own: Array, beside: float) -> float:
     """The share of elements that are others, among those that the module computes as finite numbers."""
     import numpy as np
 
@@ -186,5 +220,5 @@ def _share_of_others(expected: Array, own: Array) -> float:
         return 0.0
     with np.errstate(all="ignore"):
         scale = np.sqrt(np.mean(np.square(first[finite])))
-        off = ~(np.abs(first - second)[finite] <= SHARE * np.maximum(scale, np.abs(first[finite])))
+        off = ~(np.abs(first - second)[finite] <= beside * np.maximum(scale, np.abs(first[finite])))
     return float(np.mean(off))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from types import SimpleNamespace
-
-import textwrap
 
 import numpy as np
 import pytest
@@ -207,7 +206,8 @@ def test_an_error_that_rare_values_raise_is_seen_and_tried(write_module, export,
     ],
 )
 def test_any_operator_that_may_raise_by_values_is_noted_where_errors_are_caught(write_module, call):
-    path = write_module(HEAD + f"        try:\n            return {call}\n        except Exception:\n            return x\n")
+    lines = ("try:", f"    return {call}", "except Exception:", "    return x")
+    path = write_module(HEAD + "".join(f"        {line}\n" for line in lines))
     assert len(value_exits(runner_of(path), [{"x": np.ones((2, 3), np.float32)}])) == 1
 
 
@@ -245,7 +245,7 @@ WAYS = {
     "an __exit__": "with Quiet():\n    y = y.index_select(0, x[0].long())",
     "a generator": "with quiet():\n    y = y.index_select(0, x[0].long())",
     "a stack": "with contextlib.ExitStack() as s:\n    s.push(Quiet())\n    y = y.index_select(0, x[0].long())",
-    "a finally": "for _ in range(1):\n    try:\n        y = y.index_select(0, x[0].long())\n    finally:\n        break",
+    "a finally": "for _ in (1,):\n    try:\n        y = y.index_select(0, x[0].long())\n    finally:\n        break",
     "an iteration": "for row in Rows(x):\n    y = y + row.sum()",
     "no source": "exec('try:\\n    x.index_select(0, x[0].long())\\nexcept Exception:\\n    pass')",
 }
@@ -265,7 +265,8 @@ def test_what_torch_s_own_contexts_hold_is_no_decision(write_module):
 def test_operators_that_raise_for_shapes_alone_are_no_decision(write_module):
     lines = (
         "try:", "    y = nn.functional.layer_norm(x, x.shape[1:]) @ x.T + nn.functional.gelu(x).sum()",
-        "    y = nn.functional.max_pool1d(y[None] // 0.1, 2).softmax(-1)", "except RuntimeError:", "    y = x", "return y",
+        "    y = nn.functional.max_pool1d(y[None] // 0.1, 2).softmax(-1)", "except RuntimeError:", "    y = x",
+        "return y",
     )  # fmt: skip
     path = write_module(HEAD + "".join(f"        {line}\n" for line in lines))
     assert value_exits(runner_of(path), [{"x": np.ones((2, 3), np.float32)}]) == {}

@@ -40,6 +40,8 @@ _NEVER_RAISING_KINDS = (
 )  # fmt: skip
 # An IndexError ends a loop over an object, an AttributeError is what `getattr` and `hasattr` ask for.
 _ANSWERING = frozenset(("__getitem__", "__getattr__", "__getattribute__"))
+# The file of code that `exec` was given as a text.
+_OF_EXEC = "<string>"
 # Pointwise ones that raise for a whole number divided by zero, or to a negative power.
 _OF_WHOLE_NUMBERS = frozenset(("div", "divide", "floor_divide", "remainder", "fmod", "pow"))
 
@@ -65,9 +67,9 @@ def is_caught(frames: Iterable[Frame]) -> bool:
     Of code without a source, as `exec` makes it, nobody knows.
     """
     for file, line in frames:
-        if is_library(file):
+        if is_library(file) and file != _OF_EXEC:
             continue
-        tree = parse_file(file)
+        tree = parse_file(file) if file != _OF_EXEC else None
         if tree is None or line in _guarded_lines(tree):
             return True
     return False

@@ -35,7 +35,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         dims = graph.dims(where.inputs[0])
         if dims is None or len(dims) < 2 or dims[0] == 1:
             return Skip("all batches have the same mask")
-        return Found((where, total, node), partial(_build, softmax=node, where=where, scores=scores, shows=shown == 0.0))
+        build = partial(_build, softmax=node, where=where, scores=scores, shows=shown == 0.0)
+        return Found((where, total, node), build)
     return NOT_THIS
 
 

@@ -1,0 +1,23 @@
+"""Forms that give other values than torch for a few inputs are told by their lines."""
+
+from __future__ import annotations
+
+import pytest
+
+TOLD = {
+    "y = x.clone(); y.expand(2, *y.shape)[0].fill_(2.0); return y": "comes back by a difference",
+    "return torch.quantize_per_tensor(x, 0.05, 113, torch.quint8).dequantize()": "half-way between two steps",
+}
+
+
+@pytest.mark.parametrize(("line", "words"), TOLD.items(), ids=["expanded", "quantised"])
+def test_they_are_told(write_module, export, line, words):
+    path = write_module(f"class Net(nn.Module):\n    def forward(self, x):\n        {line}\n")
+    notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=4:9:40").notes
+    assert any(words in note and "net.py:" in note for note in notes)
+
+
+def test_a_sum_of_other_differences_is_not(write_module, export):
+    path = write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x + (x - x.mean(0)).sum(0)\n")
+    notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=4:9:40").notes
+    assert not any("by a difference" in note for note in notes)
