@@ -96,7 +96,8 @@ def _mode() -> Any:
             frame = next((frame for _, frame in calling_frames() if not is_machinery(frame[0])), ("", 0))
             position = frame, self._counts[frame]
             self._counts[frame] += 1
-            if self._outcomes is not None and result.numel():
+            # Inside torch.vmap nobody can look at a value.
+            if self._outcomes is not None and not torch._C._functorch.is_batchedtensor(result) and result.numel():
                 outcomes = {True} if bool(result.all()) else {True, False} if bool(result.any()) else {False}
                 self._outcomes.by_place.setdefault(position, set()).update(outcomes)
             return result.logical_not() if position in self._turned else result
@@ -125,14 +126,9 @@ def notes_on_masks(
     samples = _spread_over_sizes(job)
     if attempt is None or attempt.way.scripts:
         return ()
-    outcomes = Outcomes()
-    for inputs in samples:
-        _run(job, inputs, _mode()(outcomes=outcomes))
-        if outcomes.leaves or not outcomes.constant:
-            return ()
-    places = outcomes.constant
     try:
-        difference = _compared(job, attempt.way, untouched, places, samples)
+        places = _constant_places(job, samples)
+        difference = _compared(job, attempt.way, untouched, places, samples) if places else ""
     except Exception:  # noqa: BLE001 - a module may raise whatever it likes where its masks are turned
         return ()
     if not difference:
@@ -142,6 +138,16 @@ def notes_on_masks(
         f"a mask comes out the same at every sample point: {list_first(list(lines), MOST_NAMED)}; where it does not, "
         f"{difference}",
     )
+
+
+def _constant_places(job: ExportTask, samples: Sequence[Mapping[str, Array]]) -> frozenset[Place]:
+    """The comparisons that come out the same in all runs; none where Python reads values itself."""
+    outcomes = Outcomes()
+    for inputs in samples:
+        _run(job, inputs, _mode()(outcomes=outcomes))
+        if outcomes.leaves or not outcomes.constant:
+            return frozenset()
+    return outcomes.constant
 
 
 def _spread_over_sizes(job: ExportTask) -> list[Mapping[str, Array]]:

@@ -58,7 +58,7 @@ def caught(name, operator):
             return -x
         return x * 2
 
-    attack(X, **seq(X, low=4, own=hit(4, 9, 17)))(type(name, (Rare,), {"forward": forward, "__module__": __name__}))
+    attack(X, **seq(X, low=4, own=hit(4, 9, 17), noted="decides by values"))(type(name, (Rare,), {"forward": forward, "__module__": __name__}))
 
 
 caught("A6551RatesAreNegative", lambda x, m: torch.poisson(torch.where(m, -1.0, 1.0)))

@@ -111,4 +111,5 @@ def forward(self, x):
 """
 space = {"look_up": look_up}
 exec(SOURCE, space)
-attack(X, **POINTS)(type("A6396CodeWithoutSource", (Rare,), {"forward": space["forward"], "__module__": __name__}))
+FUNCTIONS = {"forward": space["forward"], "__module__": __name__}
+attack(X, **POINTS, noted="decides by values")(type("A6396CodeWithoutSource", (Rare,), FUNCTIONS))
