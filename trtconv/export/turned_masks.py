@@ -35,11 +35,8 @@ if TYPE_CHECKING:
 
 # A line of a comparison, and how many came before on that line in the same run.
 Place = tuple[Frame, int]
-# These make masks of nothing, or ask what Python decides by: notes of their own speak of that.
+# These make masks of nothing.
 _MAKING = ("new_", "zeros", "ones", "full", "empty", "rand")
-_LEAVING = frozenset(
-    ("__bool__", "__float__", "__int__", "__index__", "allclose", "equal", "is_nonzero", "item", "numpy", "tolist")
-)
 # Beside rounding, which no floor is measured of here: an element is another one that is off by this share of the root
 # mean square of its output; in two runs of the module, by this one.
 SHARE, SAME = 1e-2, 1e-5
@@ -76,6 +73,10 @@ def _mode() -> Any:
     import torch
     from torch.overrides import TorchFunctionMode
 
+    from trtconv.export.branches.value_exits import DECIDING, READING
+
+    leaving = frozenset((*DECIDING, *READING))
+
     class Comparing(TorchFunctionMode):  # type: ignore[misc]
         """Turns comparisons at some places round, or notes how all come out."""
 
@@ -86,7 +87,7 @@ def _mode() -> Any:
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
             name = getattr(func, "__name__", "")
-            if self._outcomes is not None and name in _LEAVING:
+            if self._outcomes is not None and name in leaving:
                 self._outcomes.leaves = True
             if not isinstance(result, torch.Tensor) or result.dtype != torch.bool or name.startswith(_MAKING):
                 return result

@@ -130,7 +130,7 @@ def _length(value: Any) -> Any:
 
     if isinstance(value, torch.Tensor) and value.dim() > 0 and is_symbolic(value.shape[0]):
         return value.shape[0]
-    return value.length() if isinstance(value, SymbolicRange) else len(value)
+    return value.length() if type(value) is SymbolicRange else len(value)
 
 
 def _symbolic_math() -> types.SimpleNamespace:

@@ -9,7 +9,14 @@ from typing import Any
 from trtconv.export.symbolic.sizes import maximum, stays
 
 
-class SymbolicRange:
+class _LikeRange(type):
+    """Makes `isinstance(x, range)` mean what it says."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type(instance) is cls or isinstance(instance, builtins.range)
+
+
+class SymbolicRange(metaclass=_LikeRange):
     """`range` of symbolic numbers, whose length stays one; looped over or indexed it is Python's own."""
 
     def __new__(cls, *bounds: Any) -> Any:

@@ -39,6 +39,8 @@ def test_a_number_is_that_of_the_size(write_module, export, formula):
 
 def test_a_range_of_plain_numbers_is_pythons():
     assert type(SymbolicRange(3, 9, 2)) is range
+    assert isinstance(range(3), SymbolicRange)
+    assert not isinstance([0, 1, 2], SymbolicRange)
 
 
 def test_a_range_of_recorded_sizes_is_looped_over():

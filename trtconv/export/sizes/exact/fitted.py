@@ -54,11 +54,9 @@ def _along(line: Exact, size: Any) -> Any:
     """What the line gives for a symbolic size."""
     import torch
 
-    on_line = [(n, (line.factor * n + line.shift) // line.divisor + line.base) for n, _ in line.exceptions]
     result = (line.factor * size + line.shift) // line.divisor + line.base
-    for (n, straight), (_, value) in zip(on_line, line.exceptions, strict=True):
-        is_there = 1 - torch.sym_min(torch.sym_max(size - n, n - size), 1)
-        result = result + (value - straight) * is_there
+    for n, more in line.beside():
+        result = result + more * (1 - torch.sym_min(torch.sym_max(size - n, n - size), 1))
     for n, jump in line.steps:
         result = result + jump * torch.sym_min(torch.sym_max(size - (n - 1), 0), 1)
     return result

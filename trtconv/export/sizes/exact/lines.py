@@ -7,7 +7,7 @@ computes is known for every size of the range, so it is written as `(11 * w + 9)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,14 +40,19 @@ class Exact:
     steps: tuple[tuple[int, int], ...] = ()
     base: int = 0
 
+    def beside(self) -> Iterator[tuple[int, int]]:
+        """Each exception, and by how much its number is more than that on the line."""
+        for size, number in self.exceptions:
+            yield size, number - self.base - (self.factor * size + self.shift) // self.divisor
+
     def write(self, nodes: SizeNodes) -> str:
         """Write what computes the number, int64 []; returns its name."""
         size = nodes.size(self.dim)
         line = nodes.op("Add", nodes.op("Mul", size, nodes.constant(self.factor)), nodes.constant(self.shift))
         value = nodes.op("Div", line, nodes.constant(self.divisor))
         if self.exceptions:
-            more = [v - self.base - (self.factor * n + self.shift) // self.divisor for n, v in self.exceptions]
-            value = nodes.add_where_equal(value, size, [n for n, _ in self.exceptions], more)
+            special, more = zip(*self.beside(), strict=True)
+            value = nodes.add_where_equal(value, size, special, more)
         if self.steps:
             value = nodes.add_from(value, size, self.steps)
         return nodes.op("Add", value, nodes.constant(self.base)) if self.base else value
