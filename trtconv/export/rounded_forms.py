@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.model.file import load_structure
 from trtconv.core.model.provenance import origin_of
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
 def notes_on_forms(model: Path) -> tuple[str, ...]:
     """A note for each kind of such a form in a file, with the line that it comes from."""
-    from trtconv.core.model.file import load_structure
-
     graph = load_structure(model).graph
     makers = {name: node for node in graph.node for name in node.output}
     notes = []

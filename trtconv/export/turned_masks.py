@@ -17,10 +17,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.effort import Effort
-from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.text.listing import list_first
 from trtconv.export.module.user_code import Frame, calling_frames, is_library, is_machinery, quote_frame
 from trtconv.export.symbolic.recording.aliases import tensors_in
+from trtconv.proof.comparison import errors_of
 from trtconv.proof.joint_sizes import covering_sizes
 from trtconv.proof.points import batch_dims
 
@@ -206,8 +206,7 @@ def _compared(
 def _at_many_sizes(job: ExportTask) -> Iterator[Mapping[str, Array]]:
     """Inputs of many joint sizes, for a file whose formulas were fitted to a few."""
     effort = Effort(SECONDS, LEAST)
-    moving = ShapeSpace(tuple((n, r) for n, r in job.request.space.dims if len(r.values()) > 1))
-    for sizes in covering_sizes(moving, batch_dims(job.request.inputs)):
+    for sizes in covering_sizes(job.request.space, batch_dims(job.request.inputs)):
         if not effort.step():
             break
         yield job.make(job.point(sizes))
@@ -227,5 +226,6 @@ def _share_of_others(expected: Array, own: Array, beside: float) -> float:
         return 0.0
     with np.errstate(all="ignore"):
         scale = np.sqrt(np.mean(np.square(first[finite])))
-        off = ~(np.abs(first - second)[finite] <= beside * np.maximum(scale, np.abs(first[finite])))
+        error, _ = errors_of(first[finite], second[finite])
+        off = error > beside * np.maximum(scale, np.abs(first[finite]))
     return float(np.mean(off))

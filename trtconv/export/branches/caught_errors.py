@@ -69,7 +69,7 @@ def is_caught(frames: Iterable[Frame]) -> bool:
     for file, line in frames:
         if is_library(file) and file != _OF_EXEC:
             continue
-        tree = parse_file(file) if file != _OF_EXEC else None
+        tree = parse_file(file)
         if tree is None or line in _guarded_lines(tree):
             return True
     return False

@@ -51,8 +51,11 @@ def flexible_attention_by_steps() -> Iterator[None]:
         return
     from torch._higher_order_ops.flex_attention import math_attention
 
-    steps: dict[str, Any] = {"flex_attention_hop": math_attention, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG": True}
-    # To compile, torch takes off the modes under which it is traced itself.
-    steps["setup_compilation_env"] = nullcontext
-    with mock.patch.multiple(module, **steps):
+    with mock.patch.multiple(
+        module,
+        flex_attention_hop=math_attention,
+        _FLEX_ATTENTION_DISABLE_COMPILE_DEBUG=True,
+        # To compile, torch takes off the modes under which it is traced itself.
+        setup_compilation_env=nullcontext,
+    ):
         yield

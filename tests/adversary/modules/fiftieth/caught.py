@@ -94,7 +94,7 @@ def A6343EigenOrIdentity(self, x):
     c = x.transpose(1, 2) @ x / x.shape[1]
     try:
         return torch.linalg.eigvalsh(c)
-    except Exception:
+    except Exception:  # the attack swallows whatever comes
         return torch.ones(x.shape[0], 4)
 
 

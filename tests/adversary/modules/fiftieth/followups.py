@@ -54,7 +54,7 @@ def caught(name, operator):
     def forward(self, x):
         try:
             operator(x, rare(x, self.b))
-        except Exception:
+        except Exception:  # the attack swallows whatever comes
             return -x
         return x * 2
 

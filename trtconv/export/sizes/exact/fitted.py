@@ -58,5 +58,14 @@ def _along(line: Exact, size: Any) -> Any:
     for n, more in line.beside():
         result = result + more * (1 - torch.sym_min(torch.sym_max(size - n, n - size), 1))
     for n, jump in line.steps:
-        result = result + jump * torch.sym_min(torch.sym_max(size - (n - 1), 0), 1)
+        result = result + jump * reaches(size, n)
     return result
+
+
+def reaches(size: Any, first: int) -> Any:
+    """1 where the size is `first` or more, and 0 below."""
+    import torch
+
+    if isinstance(size, torch.Tensor):
+        return (size >= first).to(torch.int64)
+    return torch.sym_min(torch.sym_max(size - (first - 1), 0), 1)

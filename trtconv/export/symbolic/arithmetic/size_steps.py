@@ -15,6 +15,7 @@ from functools import reduce
 from typing import Any
 from unittest import mock
 
+from trtconv.export.sizes.exact.fitted import reaches
 from trtconv.export.sizes.exact.floats import range_of
 
 # The name under which a tensor [] holds the size that it was computed from, and Python's function of it.
@@ -133,7 +134,7 @@ def steps_of(size: Any, function: Callable[[int], int]) -> Any:
         return None
     result: Any = function(low)
     for first, jump in steps:
-        result = result + jump * _reaches(size, first)
+        result = result + jump * reaches(size, first)
     return result
 
 
@@ -152,7 +153,7 @@ def gcd(*numbers: Any) -> Any:
     total: Any = 0
     for d in divisors:
         phi = sum(math.gcd(k, d) == 1 for k in range(1, d + 1))
-        total = total + phi * (1 - _reaches(sizes[0] % d, 1))
+        total = total + phi * (1 - reaches(sizes[0] % d, 1))
     return total
 
 
@@ -196,15 +197,6 @@ def _as_type(number: Any, kind: Any, **options: Any) -> Any:
     import torch
 
     return torch.sym_int(number) if np.dtype(kind).kind in "iu" else torch.sym_float(number)
-
-
-def _reaches(size: Any, first: int) -> Any:
-    """1 where the size is `first` or more, and 0 below."""
-    import torch
-
-    if isinstance(size, torch.Tensor):
-        return (size >= first).to(torch.int64)
-    return torch.sym_min(torch.sym_max(size - (first - 1), 0), 1)
 
 
 def _range(size: Any) -> tuple[int, int]:
