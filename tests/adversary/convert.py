@@ -111,5 +111,6 @@ def tells(note: str, infinite: bool, wrong: str = "") -> bool:
         "makes a number of a size", "takes the smallest or largest of sizes", "what is written in place is a view",
         "a number of the size stands in the file", "cut to whole ones at", "FP32 has too few digits",
         "a mask comes out the same at every sample point", "comes back by a difference", "half-way between two steps",
+        "for the next call", "from the values of a call", "whether numbers are one object",
     )  # fmt: skip
     return any(words in note for words in spoken_of)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
 from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.export.beneath import require_nothing_beneath
 from trtconv.export.branches.callers import require_no_use_of_callers
+from trtconv.export.lasting.notes import FirstState
 from trtconv.export.module.noise.first_call import UntouchedState, require_no_values_of_first_call, sums_of_large
 from trtconv.export.module.noise.repeatable import (
     require_independent_of_first_call,
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ObservedModule:
-    """A module in eval mode, how it is run, and its state before the first run."""
+    """A module in eval mode, how it is run, and its state before the first run, in it and outside."""
 
     module: Any
     runner: ModuleRunner
     make: MakeInputs
     untouched: UntouchedState
+    first: FirstState
     notes: tuple[str, ...] = ()
 
 
@@ -49,12 +51,31 @@ def load_observed(request: ExportRequest) -> ObservedModule:
     module = load_module(request.source)
     if set_eval(module):
         notes.append("the module was in training mode; it is exported in eval mode")
+    require_layers_in_eval(module)
     runner = ModuleRunner(module, request.inputs, request.source.base, output_names=request.output_names)
     if runner.binding.note:
         notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
     untouched = UntouchedState(attributes(module), state(module), sums_of_large(module))
-    return ObservedModule(module, runner, make, untouched, tuple(notes))
+    return ObservedModule(module, runner, make, untouched, FirstState.of(module), tuple(notes))
+
+
+def require_layers_in_eval(module: Any) -> None:
+    """Raise UnsupportedError for a batch norm in a plain list or dictionary, which `eval` does not reach."""
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    parts = list(module.modules())
+    for part in parts:
+        for name, value in vars(part).items():
+            entries = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+            if name.startswith("_") or not any(isinstance(v, _BatchNorm) and v.training for v in entries):
+                continue
+            if not all(any(v is p for p in parts) for v in entries if isinstance(v, _BatchNorm)):
+                raise UnsupportedError(
+                    f"the batch norms in `{name}` of {type(part).__name__} stay in training mode: eval() reaches no "
+                    f"layers in a plain {type(value).__name__}",
+                    hint=f"hold them in nn.ModuleList or nn.ModuleDict: self.{name} = nn.ModuleList([...])",
+                )
 
 
 def run_at_points(

@@ -26,6 +26,7 @@ from trtconv.proof.sizes import traced_sizes
 if TYPE_CHECKING:
     from trtconv.export.exporters.attempt import ExportTask
     from trtconv.export.exporters.choice import ChosenExport
+    from trtconv.export.lasting.notes import FirstState
 
 EXPORTERS = ("auto", "dynamo", "torchscript")
 
@@ -125,6 +126,7 @@ def _workplace(output: Path) -> Iterator[Path]:
 
 def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock, opened: FilesRead) -> ExportResult:
     from trtconv.export.exporters.attempt import ExportTask
+    from trtconv.export.lasting.notes import notes_on_lasting_state
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes
     from trtconv.export.module.padded_runner import PaddedRunner
@@ -151,7 +153,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     job = ExportTask(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
-    choice = _choose_repeatable(job, clock)
+    choice = _choose_repeatable(job, clock, observed.first)
+    notes += notes_on_lasting_state(runner, observed.first, choice.samples, make)
     if padding is None:
         request = inner
         with clock.step("masks"):
@@ -180,18 +183,27 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     )
 
 
-def _choose_repeatable(job: ExportTask, clock: Clock) -> ChosenExport:
+def _choose_repeatable(job: ExportTask, clock: Clock, first: FirstState) -> ChosenExport:
     """The file that equals the module, which has to compute the same after many calls."""
     from trtconv.export.exporters.choice import choose
+    from trtconv.export.lasting.notes import lasting_state
     from trtconv.export.module.noise.repeatable import require_same_after_many_calls
 
     cheapest = job.samples.cheapest
     try:
         choice = choose(job)
-    except AccuracyError:
+    except AccuracyError as error:
         # A file cannot equal what changes from call to call; that is then the cause to tell.
         require_same_after_many_calls(job.runner, cheapest)
-        raise
+        states = lasting_state(job.runner, first, job.samples, job.make)
+        if not states:
+            raise
+        raise AccuracyError(
+            f"{states[0]}, and the file cannot be shown equal: {error.message}",
+            hint="an engine keeps nothing from call to call: compute it in each call, or take it as an input",
+            details=error.details,
+            where=error.where,
+        ) from error
     with clock.step("module"):
         require_same_after_many_calls(job.runner, cheapest)
     return choice

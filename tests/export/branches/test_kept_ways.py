@@ -12,6 +12,10 @@ import torch
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError
 from trtconv.core.requests import ModuleSource
+from trtconv.export.branches.plain_numbers import plain_numbers
+from trtconv.export.exporters import choice
+from trtconv.export.exporters.kept import recordings
+from trtconv.export.exporters.kept.recordings import Recordings
 from trtconv.export.module.source import load_module
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
@@ -167,3 +171,39 @@ def test_what_of_nothing_is_another_in_a_file_is_named(write_module, export):
     with pytest.raises(AccuracyError) as caught:
         export(f"{path}:Net", ["x:float32[N,T]", "y:float32[N,S]"], "N=1:2:3 T=2:5:9 S=0:4:9")
     assert "a size is 0 there" in caught.value.hint
+
+
+class _Counted(Recordings):
+    """Recordings that count what they record."""
+
+    runs = 0
+
+    def _recorded(self, sizes):
+        type(self).runs += 1
+        return super()._recorded(sizes)
+
+
+def test_the_file_itself_is_the_recording_at_its_sizes(write_module, export, monkeypatch):
+    monkeypatch.setattr(choice, "Recordings", _Counted)
+    monkeypatch.setattr(recordings, "SECONDS", 0.0)
+    monkeypatch.setattr(_Counted, "runs", 0)
+    path = write_module(f"{HEAD}        return x * x.shape[1]\n")
+    export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=3:9:40", exporter="torchscript")
+    # All dims at their ends, each at both.
+    assert _Counted.runs == recordings.LEAST_RECORDED
+
+
+def test_a_check_of_torch_makes_no_number():
+    def checked(x):
+        torch._check_tensor_all(torch.as_tensor(x.shape[1]) > 0)
+        return x * 2
+
+    def read(x):
+        return x * torch.as_tensor(x.shape[1]).item()
+
+    lines = []
+    for function in (checked, read):
+        with plain_numbers() as numbers:
+            torch.jit.trace(function, torch.ones(2, 3))
+        lines.append([number for _, number in numbers.items()])
+    assert lines == [[], [3.0]]

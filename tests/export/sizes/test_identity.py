@@ -35,10 +35,37 @@ def test_a_file_that_asks(text, asks):
     assert bool(ASKED.search(text)) == asks
 
 
+NAMED = """
+import enum
+import operator
+
+LONG, KINDS = 20, ()
+
+
+class Limits:
+    longest = 20
+
+
+class Kind(enum.IntEnum):
+    LONG = 20
+
+
+def other(x, short=5):
+    return x
+
+
+"""
 BY_IDENTITY = {
     "a number": ("return x * 2 if t is 20 else -x", True),
     "a size and arithmetic": ("return x * 2 if (t - 3) is x.shape[0] else -x", True),
     "a negative number": ("return x * 2 if t is not -1 else -x", True),
+    "a number of the file": ("return x * 2 if t is LONG else -x", True),
+    "a number of a class": ("return x * 2 if t is Limits.longest else -x", True),
+    "a number of the function's own": ("long = 20; return x * 2 if t is long else -x", True),
+    "a function of Python's": ("return x * 2 if operator.is_(t, LONG) else -x", True),
+    "addresses": ("return x * 2 if id(t) == id(LONG) else -x", True),
+    "a member of an enumeration": ("return x * 2 if self.kind is Kind.LONG else -x", False),
+    "a number of another function": ("return x * 2 if x is short else -x", False),
     "nothing": ("return x * 2 if t is not None else -x", False),
     "an option": ("return x * 2 if (t > 5) is True else -x", False),
     "one object of two names": ("return x * 2 if x is x else -x", False),
@@ -49,7 +76,7 @@ BY_IDENTITY = {
 @pytest.mark.filterwarnings("ignore:.is not. with .int. literal:SyntaxWarning")
 @pytest.mark.parametrize(("lines", "noted"), BY_IDENTITY.values(), ids=BY_IDENTITY)
 def test_numbers_by_identity_are_told_by_their_line(write_module, tmp_path, lines, noted):
-    path = write_module(f"{HEAD}        {lines}\n")
+    path = write_module(f"{NAMED}{HEAD}        {lines}\n")
     notes = numbers_by_identity([str(path)], path.parent)
     assert bool(notes) == noted
     assert not noted or f"`{lines}` at {path.name}:" in notes[0]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.effort import Effort
@@ -24,6 +26,8 @@ from trtconv.proof.sampling import with_probes
 # first of them are tried however large the module is.
 SECONDS, LEAST_INPUTS = 4.0, 12
 DRAWN = 12
+# What asks for the class of a value.
+CLASS_ASKED = re.compile(r"\b(?:isinstance|issubclass|type|singledispatch\w*|isscalar)\b|__class__|\bcase\s+[\w.]+\(")
 Allow = Callable[[ExportTask, Attempt], tuple[ExportTask, Attempt]]
 
 
@@ -34,14 +38,17 @@ def check_value_branches(job: ExportTask, result: Attempt, allow: Allow) -> tupl
     torch. Outputs may be equal by chance where another way is taken: an image of zeros stays one whether it is divided
     by 255 or not. `allow` measures the module's own rounding where a file differs.
 
-    torch.export passes over a tensor that is made a text, which has no values there.
+    torch.export passes over a tensor that is made a text, which has no values there, and over a question for the class
+    of a number, which is a symbol's there.
     """
     items = job.samples.items
     if result.way.exporter == "torchscript":
         looked_at = [s.inputs for s in items if s is items[0] or (s.point.values != "random" and not s.point.advisory)]
         exits = value_exits(job.runner, looked_at)
     else:
-        exits = {f: e for f, e in value_exits(job.runner, [items[0].inputs]).items() if e.shown}
+        exits = value_exits(job.runner, [items[0].inputs])
+        if not asks_for_classes(frame[0] for frame in exits):
+            exits = {f: e for f, e in exits.items() if e.shown}
     if not exits or result.candidate is None or result.verdict is None:
         return job, result
     for sample in items:
@@ -61,6 +68,11 @@ def check_value_branches(job: ExportTask, result: Attempt, allow: Allow) -> tupl
         return job, result
     notes = exits_in_words(exits, job.request.source.base)
     return job, replace(result, candidate=replace(candidate, notes=(*candidate.notes, *notes)))
+
+
+def asks_for_classes(files: Iterable[str]) -> bool:
+    """True where the code of a file that reads values asks for classes."""
+    return any(CLASS_ASKED.search(Path(f).read_text("utf-8", "replace")) for f in set(files) if Path(f).is_file())
 
 
 def _compared_further(

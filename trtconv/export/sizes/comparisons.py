@@ -14,14 +14,21 @@ from types import FrameType
 from typing import Any
 from unittest import mock
 
-from trtconv.export.module.user_code import is_library
+from trtconv.export.module.user_code import is_library, is_machinery
 from trtconv.export.sizes.exact.fitted import whole_line
+from trtconv.export.sizes.number_classes import numbers_of_any_class
 
 
 @contextmanager
 def arithmetic_of_python() -> Iterator[None]:
     """Symbolic sizes are compared, divided and rounded as Python's numbers are, for the time of the block."""
-    with comparisons_as_numbers(), whole_quotients(), divisions_that_raise(), rounding_to_tens():
+    with (
+        comparisons_as_numbers(),
+        whole_quotients(),
+        divisions_that_raise(),
+        rounding_to_tens(),
+        numbers_of_any_class(),
+    ):
         yield
 
 
@@ -174,7 +181,7 @@ def numbers_in_text(kinds: Mapping[type, type], chooses: Callable[[Any, FrameTyp
 
     def writing(write: Callable[..., str], number: type) -> Callable[..., str]:
         def text(symbol: Any, *specification: str, **options: Any) -> str:
-            frame = sys._getframe(1)
+            frame = _writing_for(sys._getframe(1))
             if not options and is_user_code(frame) and chooses(symbol, frame):
                 return format(number(symbol), *specification)
             return str(write(symbol, *specification, **options))
@@ -187,6 +194,14 @@ def numbers_in_text(kinds: Mapping[type, type], chooses: Callable[[Any, FrameTyp
                 method = writing(getattr(kind, name), number)
                 stack.enter_context(mock.patch.object(kind, name, method, create=True))
         yield
+
+
+def _writing_for(frame: FrameType) -> FrameType:
+    """The frame for which a library other than torch writes a text, as NumPy does for an array's; else the frame."""
+    caller: FrameType | None = frame
+    while caller is not None and is_library(caller.f_code.co_filename) and not is_machinery(caller.f_code.co_filename):
+        caller = caller.f_back
+    return caller or frame
 
 
 def is_user_code(frame: FrameType) -> bool:

@@ -13,17 +13,20 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 from unittest import mock
 
 from trtconv.core.text.listing import list_first
 from trtconv.export.module.user_code import parse_file, quote_frame
+from trtconv.export.sizes import number_classes
 
 ASKED = re.compile(r"\bis\s+(?:not\s+)?(?:True|False)\b|\b(?:True|False)\s+is\b")
 # Lines that one note names.
 MOST_NAMED = 3
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 
 
@@ -39,8 +42,12 @@ def truths_by_identity(files: Collection[str]) -> Iterator[None]:
     def decided(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def decide(own: Any, other: Any) -> Any:
             answer = compare(own, other)
-            here = isinstance(answer, torch.SymBool) and sys._getframe(1).f_code.co_filename in files
-            return bool(answer) if here else answer
+            if not isinstance(answer, torch.SymBool):
+                return answer
+            caller = sys._getframe(1)
+            if caller.f_code.co_filename == number_classes.__file__ and caller.f_back is not None:
+                caller = caller.f_back
+            return bool(answer) if caller.f_code.co_filename in files else answer
 
         return decide
 
@@ -64,9 +71,28 @@ def _asks_since(file: str, modified: int) -> bool:
     return ASKED.search(Path(file).read_text(encoding="utf-8", errors="replace")) is not None
 
 
+@dataclass(frozen=True)
+class _Numbers:
+    """Names that stand for numbers, and the enumerations, whose members are one object each."""
+
+    names: frozenset[str]
+    enumerations: frozenset[str]
+
+    def has(self, written: ast.expr) -> bool:
+        """True for such a name, and for an attribute of that name."""
+        member = isinstance(written, ast.Attribute) and _last_name(written.value) in self.enumerations
+        return not member and _last_name(written) in self.names
+
+
 def numbers_by_identity(files: Iterable[str], base: Path) -> tuple[str, ...]:
     """A note on the lines of a module's files that ask whether numbers are one object."""
-    frames = [(file, line) for file in sorted(files) for line in _lines_of_identity(file)]
+    listed = sorted(files)
+    constants = [constant for file in listed for constant in _constants_of(file)]
+    numbers = _Numbers(
+        frozenset(name for name, is_number in constants if is_number),
+        frozenset(name for name, is_number in constants if not is_number),
+    )
+    frames = [(file, line) for file in listed for line in _lines_of_identity(file, numbers)]
     if not frames:
         return ()
     named = list_first([quote_frame(frame, base) for frame in frames], MOST_NAMED)
@@ -76,27 +102,124 @@ def numbers_by_identity(files: Iterable[str], base: Path) -> tuple[str, ...]:
     )
 
 
-def _lines_of_identity(file: str) -> list[int]:
+def _lines_of_identity(file: str, numbers: _Numbers) -> list[int]:
     tree = parse_file(file)
-    if tree is None:
-        return []
-    compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare)]
-    return [c.lineno for c in compared if any(_between_numbers(*pair) for pair in _identities(c))]
+    return [] if tree is None else sorted(set(_lines_within(tree, numbers)))
 
 
-def _identities(compared: ast.Compare) -> Iterator[tuple[ast.expr, ast.expr]]:
-    operands = [compared.left, *compared.comparators]
-    for operator, left, right in zip(compared.ops, operands, operands[1:], strict=False):
+def _lines_within(scope: ast.AST, numbers: _Numbers) -> Iterator[int]:
+    """The lines of a file or a function that ask so; `numbers` are those around it."""
+    inner, nodes = _nodes_of(scope)
+    if not isinstance(scope, ast.ClassDef):
+        # The names of a class's body are its attributes.
+        own = {name for node in nodes for name in _names_of_numbers(node)}
+        numbers = replace(numbers, names=numbers.names | own)
+    for node in nodes:
+        if isinstance(node, (ast.Compare, ast.Call)) and any(_between_numbers(numbers, *p) for p in _identities(node)):
+            yield node.lineno
+    for part in inner:
+        yield from _lines_within(part, numbers)
+
+
+def _nodes_of(scope: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
+    """The functions and classes of a scope, and its nodes outside of them."""
+    inner: list[ast.AST] = []
+    nodes: list[ast.AST] = []
+    waiting = [*ast.iter_child_nodes(scope)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            inner.append(node)
+            continue
+        nodes.append(node)
+        waiting += ast.iter_child_nodes(node)
+    return inner, nodes
+
+
+def _identities(asking: ast.Compare | ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is asked for being one object: by `is`, by `operator.is_`, by `id` of both."""
+    if isinstance(asking, ast.Call):
+        if _last_name(asking.func) in ("is_", "is_not") and len(asking.args) == 2:
+            yield asking.args[0], asking.args[1]
+        return
+    operands = [asking.left, *asking.comparators]
+    for operator, left, right in zip(asking.ops, operands, operands[1:], strict=False):
         if isinstance(operator, (ast.Is, ast.IsNot)):
             yield left, right
+        elif _is_address(left) and _is_address(right):
+            yield left.args[0], right.args[0]
 
 
-def _between_numbers(left: ast.expr, right: ast.expr) -> bool:
-    """True where one of the two is a number as written, and none a constant of which there is one only."""
+def _is_address(written: ast.expr) -> TypeGuard[ast.Call]:
+    return isinstance(written, ast.Call) and _last_name(written.func) == "id" and len(written.args) == 1
+
+
+def _between_numbers(numbers: _Numbers, left: ast.expr, right: ast.expr) -> bool:
+    """True where one of the two is a number, as written or by its name, and none a constant of which there is one."""
     single = any(isinstance(v, ast.Constant) and type(v.value) not in (int, float) for v in (left, right))
-    return not single and any(_is_number(v) for v in (left, right))
+    return not single and any(_is_number(v) or numbers.has(v) for v in (left, right))
 
 
 def _is_number(written: ast.expr) -> bool:
     signed = isinstance(written, ast.UnaryOp) and not isinstance(written.op, ast.Not)
-    return signed or isinstance(written, (ast.BinOp, ast.Constant))
+    return signed or isinstance(written, ast.BinOp) or _is_written_number(written)
+
+
+def _is_written_number(written: ast.expr) -> bool:
+    return isinstance(written, ast.Constant) and type(written.value) in (int, float)
+
+
+def _names_of_numbers(node: ast.AST) -> Iterator[str]:
+    """The names that a node gives to a number as written: those of a file, a function's own, its parameters."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _numbers_named(target, node.value)
+    elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+        yield from _numbers_named(node.target, node.value)
+    elif isinstance(node, ast.arguments):
+        by_position = [*node.posonlyargs, *node.args][::-1]
+        pairs = [
+            *zip(by_position, node.defaults[::-1], strict=False),
+            *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+        ]
+        yield from (a.arg for a, default in pairs if default is not None and _is_written_number(default))
+
+
+def _constants_of(file: str) -> Iterator[tuple[str, bool]]:
+    """The names of a file, and of attributes, that stand for numbers (True), and those of its enumerations (False)."""
+    tree = parse_file(file)
+    waiting = [] if tree is None else [*ast.iter_child_nodes(tree)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ClassDef) and any(_last_name(b).endswith(("Enum", "Flag")) for b in node.bases):
+            yield node.name, False
+            continue
+        in_function = isinstance(node, FUNCTIONS)
+        if in_function:
+            # A function's own names are looked up there.
+            yield from ((name, True) for n in ast.walk(node) for name in _attributes_of_numbers(n))
+        else:
+            waiting += ast.iter_child_nodes(node)
+            yield from ((name, True) for name in _names_of_numbers(node))
+
+
+def _attributes_of_numbers(node: ast.AST) -> Iterator[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    value = getattr(node, "value", None)
+    if value is not None:
+        yield from (n for t in targets if isinstance(t, ast.Attribute) for n in _numbers_named(t, value))
+
+
+def _numbers_named(target: ast.expr, value: ast.expr) -> Iterator[str]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, part in zip(target.elts, value.elts, strict=True):
+            yield from _numbers_named(one, part)
+    elif _is_written_number(value) and _last_name(target):
+        yield _last_name(target)
+
+
+def _last_name(written: ast.expr) -> str:
+    """`N` of `N`, `cfg.N` and `self.N`; empty for what is no name."""
+    if isinstance(written, ast.Name):
+        return written.id
+    return written.attr if isinstance(written, ast.Attribute) else ""

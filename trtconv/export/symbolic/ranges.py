@@ -48,5 +48,14 @@ class SymbolicRange(metaclass=_LikeRange):
     def __getitem__(self, index: Any) -> Any:
         return self._plain()[index]
 
+    def __eq__(self, other: object) -> bool:
+        return self._plain() == (other._plain() if isinstance(other, SymbolicRange) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._plain())
+
+    def __repr__(self) -> str:
+        return repr(self._plain())
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plain(), name)

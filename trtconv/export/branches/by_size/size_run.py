@@ -190,7 +190,7 @@ def sizes_in_text(keys: dict[Key, None], lines: dict[Frame, None]) -> Iterator[N
         lines[frame.f_code.co_filename, frame.f_lineno] = None
         return True
 
-    with numbers_in_text({torch.SymInt: int}, noted):
+    with numbers_in_text({torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}, noted):
         yield
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Sizes = Mapping[str, int]
 # What recording at other sizes may take, beside as long as the file's own export took.
-SECONDS, LEAST_RECORDED = 2.0, 3
+SECONDS, LEAST_RECORDED = 2.0, 2
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,14 @@ class Recordings:
     job: ExportTask
     symbolic: bool = False
     _graphs: dict[frozenset[tuple[str, int]], onnx.GraphProto | None] = field(default_factory=dict)
+
+    def take(self, attempt: Attempt) -> None:
+        """Take the file of an attempt that is such a recording for the one at its sizes."""
+        candidate, way = attempt.candidate, attempt.way
+        alike = not (attempt.asks or way.as_in_a_run) and self.job.request.opset is None
+        if alike and candidate is not None and candidate.exporter == "torchscript" and way.symbolic == self.symbolic:
+            graph = load_recording(candidate.model).graph
+            self._graphs.setdefault(frozenset({**dict(self.job.sizes), **dict(candidate.sizes)}.items()), graph)
 
     def at(self, sizes: Sizes) -> onnx.GraphProto | None:
         """The graph of a run at these sizes; None where it cannot be recorded. Raises UnseenWriteError."""
@@ -133,13 +141,23 @@ def moves_of(attempt: Attempt, paths: SizePaths, recordings: Recordings) -> list
         return []
     if candidate.exporter != "torchscript" and not paths.in_text:
         return []
+    recordings.take(attempt)
     return recordings.moves((*paths.named, *paths.points), SECONDS + candidate.seconds)
 
 
 def _spread(space: ShapeSpace, base: Sizes) -> Iterator[Sizes]:
-    """Sizes of one dim each, the dims in turn: the ends, the middle, the middles of the halves, and so on."""
-    orders = [[{name: size} for size in _halved(space[name].values()) if size != base[name]] for name in base]
-    return (sizes for row in zip_longest(*orders) for sizes in row if sizes is not None)
+    """Sizes of all dims at the ends, each at both, and then of one dim each, the dims in turn.
+
+    Of one: the ends, the middle, the middles of the halves, and so on. What moves with any dim moves at the first two,
+    and these are all that there is time for in a large network.
+    """
+    orders = {name: [size for size in _halved(space[name].values()) if size != base[name]] for name in base}
+    moving = {name: order for name, order in orders.items() if order}
+    if len(moving) > 1:
+        for first in (0, 1):
+            yield {name: order[(first + i) % 2 % len(order)] for i, (name, order) in enumerate(moving.items())}
+    alone = ([{name: size} for size in order] for name, order in moving.items())
+    yield from (sizes for row in zip_longest(*alone) for sizes in row if sizes is not None)
 
 
 def _halved(values: Sequence[int]) -> list[int]:

@@ -43,9 +43,13 @@ def xlog1py(func: Any, x: Any, y: Any) -> Any:
 
 
 def _log1p_of_small(x: Any) -> Any:
-    """log(1 + x) for x of -0.5 to 1."""
+    """log(1 + x) for x of -0.5 to 1; in FP64, in which ONNX Runtime has no atanh, by Kahan (HP-15C handbook, 1982)."""
     import torch
 
+    if x.dtype == torch.float64:
+        rounded = x + 1.0
+        lost = rounded == 1.0
+        return torch.where(lost, x, torch.log(rounded) * x / torch.where(lost, 1.0, rounded - 1.0))
     return torch.atanh(x / (x + 2.0)) * 2.0
 
 

@@ -1,0 +1,1 @@
+"""Round 51: written from the promise, without a look at the code."""

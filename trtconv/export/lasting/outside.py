@@ -1,0 +1,130 @@
+"""What lies outside of a module: names of its files, of their classes, what functions keep, the context."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from trtconv.export.lasting.content import file_of_class
+from trtconv.export.module.user_code import is_library
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A name in a file, a class or a `__dict__`, or what a function keeps, which has none.
+
+    Two are one if their holder is one object. The address stands for it: the cell of a closure is compared by its
+    content. `inside`: it belongs to the module.
+    """
+
+    holder: Any = field(compare=False)
+    address: int
+    name: str
+    label: str = field(compare=False)
+    inside: bool = False
+
+    @classmethod
+    def of(cls, holder: Any, name: str, label: str, *, inside: bool = False) -> Slot:
+        """The slot of a name, or of none, in what holds it."""
+        return cls(holder, id(holder), name, label, inside)
+
+    @property
+    def settable(self) -> bool:
+        """True for a name that can be given a value."""
+        return isinstance(self.holder, (ModuleType, type, dict))
+
+    def put(self, value: Any) -> None:
+        """Give the name a value."""
+        if isinstance(self.holder, dict):
+            self.holder[self.name] = value
+        else:
+            setattr(self.holder, self.name, value)
+
+
+@dataclass(frozen=True)
+class NamesOutside:
+    """The values at one time of names of the files of a module's classes, and of the user's beside them."""
+
+    values: Mapping[Slot, Any]
+
+    @classmethod
+    def of(cls, module: nn.Module) -> NamesOutside:
+        """The values of now."""
+        return cls({slot: value for slot, value in outside_slots(module) if slot.settable})
+
+    @contextmanager
+    def put_back(self, module: nn.Module) -> Iterator[None]:
+        """For the time of the block names have these values; what was written into those is not taken back."""
+        now = dict(outside_slots(module))
+        moved = [(slot, now[slot]) for slot, value in self.values.items() if slot in now and now[slot] is not value]
+        try:
+            for slot, _ in moved:
+                slot.put(self.values[slot])
+            yield
+        finally:
+            for slot, value in moved:
+                slot.put(value)
+
+
+def outside_slots(module: nn.Module) -> Iterator[tuple[Slot, Any]]:
+    """What lies outside of a module that has a file of the user's, with its value."""
+    classes = {type(part) for part in module.modules()}
+    names = {c.__module__ for c in classes}
+    files = [sys.modules.get(name) for name in names]
+    written = [f for f in (getattr(file, "__file__", None) for file in files) if isinstance(f, str)]
+    folders = tuple({f"{Path(f).parent}/" for f in written if not is_library(f)})
+    if not folders:
+        return
+    for name, file in list(sys.modules.items()):
+        path = getattr(file, "__file__", None)
+        if not isinstance(file, ModuleType) or not isinstance(path, str) or is_library(path):
+            continue
+        if name in names or path.startswith(folders):
+            yield from _of_file(file, Path(path).name)
+    for kind in classes:
+        if f"{kind.__qualname__}".count("<locals>") and not is_library(file_of_class(kind)):
+            yield from _of_class(kind, kind.__name__)
+
+
+def _of_file(file: ModuleType, title: str) -> Iterator[tuple[Slot, Any]]:
+    for name, value in list(vars(file).items()):
+        if name.startswith("__") or isinstance(value, ModuleType):
+            continue
+        if issubclass(type(value), type):
+            if value.__module__ == file.__name__:
+                yield from _of_class(value, name)
+        elif isinstance(value, FunctionType):
+            if value.__module__ == file.__name__:
+                yield from _of_function(value, name)
+        else:
+            yield Slot.of(file, name, f"{name}` of `{title}"), value
+
+
+def _of_class(kind: type, title: str) -> Iterator[tuple[Slot, Any]]:
+    for name, value in list(vars(kind).items()):
+        if name.startswith("__") and name != "__init__" and not isinstance(value, FunctionType):
+            continue
+        plain = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if isinstance(plain, FunctionType):
+            yield from _of_function(plain, f"{title}.{name}")
+        elif not callable(value) and not hasattr(type(value), "__get__"):
+            yield Slot.of(kind, name, f"{title}.{name}"), value
+
+
+def _of_function(function: FunctionType, title: str) -> Iterator[tuple[Slot, Any]]:
+    """What a function keeps: in its attributes, its defaults, the cells of its closure."""
+    yield Slot.of(function, "", title), (vars(function), function.__defaults__, function.__kwdefaults__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield Slot.of(cell, "", f"{name}` of `{title}"), cell.cell_contents
+        except ValueError:
+            # An empty one.
+            continue
