@@ -86,6 +86,7 @@ def test_content_is_compared_by_value():
     before = content_of(running)
     next(running)
     assert content_of(running) != before
+    assert content_of(torch.nested.nested_tensor([torch.ones(2)])) is None
 
 
 GROWS = """class Net(nn.Module):

@@ -12,10 +12,10 @@ import torch
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import AccuracyError
 from trtconv.core.requests import ModuleSource
+from trtconv.core.shape_space.space import parse_space
 from trtconv.export.branches.plain_numbers import plain_numbers
 from trtconv.export.exporters import choice
-from trtconv.export.exporters.kept import recordings
-from trtconv.export.exporters.kept.recordings import Recordings
+from trtconv.export.exporters.kept.recordings import Recordings, _spread
 from trtconv.export.module.source import load_module
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
@@ -173,24 +173,27 @@ def test_what_of_nothing_is_another_in_a_file_is_named(write_module, export):
     assert "a size is 0 there" in caught.value.hint
 
 
-class _Counted(Recordings):
-    """Recordings that count what they record."""
-
-    runs = 0
-
-    def _recorded(self, sizes):
-        type(self).runs += 1
-        return super()._recorded(sizes)
-
-
 def test_the_file_itself_is_the_recording_at_its_sizes(write_module, export, monkeypatch):
-    monkeypatch.setattr(choice, "Recordings", _Counted)
-    monkeypatch.setattr(recordings, "SECONDS", 0.0)
-    monkeypatch.setattr(_Counted, "runs", 0)
+    recorded = []
+
+    class Listing(Recordings):
+        def _recorded(self, sizes):
+            recorded.append(sizes)
+            return super()._recorded(sizes)
+
+    monkeypatch.setattr(choice, "Recordings", Listing)
     path = write_module(f"{HEAD}        return x * x.shape[1]\n")
     export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=3:9:40", exporter="torchscript")
-    # All dims at their ends, each at both.
-    assert _Counted.runs == recordings.LEAST_RECORDED
+    assert recorded
+    assert {"N": 3, "T": 11} not in recorded
+
+
+@pytest.mark.parametrize("base", [{"N": 3, "T": 11}, {"N": 2, "T": 40}])
+def test_both_ends_of_every_dim_are_recorded_first(base):
+    space = parse_space(["N=1:2:3 T=3:9:40"])
+    first, second = itertools.islice(_spread(space, base), 2)
+    for name, size in base.items():
+        assert {first[name], second[name]} >= {space[name].min, space[name].max} - {size}
 
 
 def test_a_check_of_torch_makes_no_number():

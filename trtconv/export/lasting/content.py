@@ -15,8 +15,15 @@ from trtconv.export.module.user_code import is_library
 DEEPEST, MOST_ENTRIES, MOST_ELEMENTS = 5, 4096, 1 << 16
 
 
-def content_of(value: Any, depth: int = 0) -> Any:
+def content_of(value: Any) -> Any:
     """What a value has in it, to be compared; of what nobody can look into nothing."""
+    try:
+        return _content_of(value, 0)
+    except Exception:  # noqa: BLE001 - what stands for a package that is not there raises whatever it is asked for
+        return None
+
+
+def _content_of(value: Any, depth: int) -> Any:
     import numpy as np
     import torch
 
@@ -25,7 +32,7 @@ def content_of(value: Any, depth: int = 0) -> Any:
     if isinstance(value, torch.Tensor):
         return _elements(value)
     if isinstance(value, ContextVar):
-        return content_of(value.get(None), depth)
+        return _content_of(value.get(None), depth)
     if isinstance(value, np.ndarray):
         small = value.size <= MOST_ELEMENTS and value.dtype != object
         return value.shape, value.dtype.str, value.tobytes() if small else id(value)
@@ -35,7 +42,7 @@ def content_of(value: Any, depth: int = 0) -> Any:
         return _entries(value, depth)
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
-        return None if frame is None else (frame.f_lasti, content_of(dict(frame.f_locals), depth + 1))
+        return None if frame is None else (frame.f_lasti, _content_of(dict(frame.f_locals), depth + 1))
     return _of_object(value, depth)
 
 
@@ -55,8 +62,8 @@ def _entries(value: Any, depth: int) -> Any:
     if len(value) > MOST_ENTRIES >> 3 * depth:
         return type(value).__name__, len(value)
     if isinstance(value, dict):
-        return "dict", tuple((content_of(k, depth + 1), content_of(v, depth + 1)) for k, v in value.items())
-    entries = [content_of(v, depth + 1) for v in value]
+        return "dict", tuple((_content_of(k, depth + 1), _content_of(v, depth + 1)) for k, v in value.items())
+    entries = [_content_of(v, depth + 1) for v in value]
     # A set has no order.
     ordered = sorted(map(repr, entries)) if isinstance(value, (set, frozenset)) else entries
     return type(value).__name__, tuple(ordered)
@@ -73,7 +80,7 @@ def _of_object(value: Any, depth: int) -> Any:
         return memory.tobytes() if memory.nbytes <= MOST_ELEMENTS else None
     own = kind.__module__ == "types" or isinstance(value, local) or not is_library(file_of_class(kind))
     if own and hasattr(value, "__dict__") and not callable(getattr(value, "__get__", None)):
-        return kind.__name__, content_of(dict(vars(value)), depth + 1)
+        return kind.__name__, _content_of(dict(vars(value)), depth + 1)
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.export.lasting.content import file_of_class
 from trtconv.export.module.user_code import is_library
+from trtconv.export.sizes.shared_caches import files_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -76,32 +76,25 @@ class NamesOutside:
 
 def outside_slots(module: nn.Module) -> Iterator[tuple[Slot, Any]]:
     """What lies outside of a module that has a file of the user's, with its value."""
-    classes = {type(part) for part in module.modules()}
-    names = {c.__module__ for c in classes}
-    files = [sys.modules.get(name) for name in names]
-    written = [f for f in (getattr(file, "__file__", None) for file in files) if isinstance(f, str)]
-    folders = tuple({f"{Path(f).parent}/" for f in written if not is_library(f)})
-    if not folders:
-        return
-    for name, file in list(sys.modules.items()):
+    for _, file in files_of(module):
         path = getattr(file, "__file__", None)
-        if not isinstance(file, ModuleType) or not isinstance(path, str) or is_library(path):
-            continue
-        if name in names or path.startswith(folders):
+        if isinstance(path, str) and not is_library(path):
             yield from _of_file(file, Path(path).name)
-    for kind in classes:
-        if f"{kind.__qualname__}".count("<locals>") and not is_library(file_of_class(kind)):
+    for kind in {type(part) for part in module.modules()}:
+        # One that a function makes has no name in its file.
+        if "<locals>" in kind.__qualname__ and not is_library(file_of_class(kind)):
             yield from _of_class(kind, kind.__name__)
 
 
 def _of_file(file: ModuleType, title: str) -> Iterator[tuple[Slot, Any]]:
     for name, value in list(vars(file).items()):
-        if name.startswith("__") or isinstance(value, ModuleType):
+        # By its type: what stands for a package that is not there raises when it is asked for its class.
+        if name.startswith("__") or issubclass(type(value), ModuleType):
             continue
         if issubclass(type(value), type):
             if value.__module__ == file.__name__:
                 yield from _of_class(value, name)
-        elif isinstance(value, FunctionType):
+        elif type(value) is FunctionType:
             if value.__module__ == file.__name__:
                 yield from _of_function(value, name)
         else:
@@ -110,12 +103,11 @@ def _of_file(file: ModuleType, title: str) -> Iterator[tuple[Slot, Any]]:
 
 def _of_class(kind: type, title: str) -> Iterator[tuple[Slot, Any]]:
     for name, value in list(vars(kind).items()):
-        if name.startswith("__") and name != "__init__" and not isinstance(value, FunctionType):
-            continue
-        plain = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-        if isinstance(plain, FunctionType):
+        plain: Any = value.fget if type(value) is property else value
+        plain = plain.__func__ if type(plain) in (staticmethod, classmethod) else plain
+        if type(plain) is FunctionType:
             yield from _of_function(plain, f"{title}.{name}")
-        elif not callable(value) and not hasattr(type(value), "__get__"):
+        elif not name.startswith("__") and not callable(value) and not hasattr(type(value), "__get__"):
             yield Slot.of(kind, name, f"{title}.{name}"), value
 
 

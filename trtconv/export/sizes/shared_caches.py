@@ -71,19 +71,11 @@ class SharedCaches:
 
 
 def shared_caches(module: nn.Module) -> SharedCaches:
-    """Those of the files in which the classes of the module and its parts stand, and of the user's beside them."""
-    classes = {type(part).__module__ for part in module.modules()}
-    written = [getattr(sys.modules.get(name), "__file__", None) for name in classes]
-    folders = tuple({f"{Path(f).parent}/" for f in written if isinstance(f, str) and not is_library(f)})
+    """Those of the files of a module."""
     functions: list[RememberingFunction] = []
     containers: dict[int, tuple[Any, Any]] = {}
     dictionaries = []
-    for name, file in list(sys.modules.items()):
-        if not isinstance(file, ModuleType) or name.partition(".")[0] in ("torch", "trtconv"):
-            continue
-        path = getattr(file, "__file__", None)
-        if name not in classes and (not isinstance(path, str) or not path.startswith(folders) or is_library(path)):
-            continue
+    for name, file in files_of(module):
         functions += _remembering(file)
         # `__builtins__` is a dictionary too.
         for key, value in [(n, v) for n, v in vars(file).items() if not n.startswith("__")]:
@@ -93,6 +85,19 @@ def shared_caches(module: nn.Module) -> SharedCaches:
                 containers[id(value)] = (value, value.copy())
                 dictionaries += [(file, key)] if type(value) is dict else []
     return SharedCaches(tuple(functions), tuple(containers.values()), tuple(dictionaries))
+
+
+def files_of(module: nn.Module) -> Iterator[tuple[str, ModuleType]]:
+    """The files in which the classes of a module and its parts stand, and the user's beside them, by their names."""
+    classes = {type(part).__module__ for part in module.modules()}
+    written = [getattr(sys.modules.get(name), "__file__", None) for name in classes]
+    folders = tuple({f"{Path(f).parent}/" for f in written if isinstance(f, str) and not is_library(f)})
+    for name, file in list(sys.modules.items()):
+        if not isinstance(file, ModuleType) or name.partition(".")[0] in ("torch", "trtconv"):
+            continue
+        path = getattr(file, "__file__", None)
+        if name in classes or (isinstance(path, str) and path.startswith(folders) and not is_library(path)):
+            yield name, file
 
 
 def _remembering(space: Any) -> Iterator[RememberingFunction]:
