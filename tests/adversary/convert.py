@@ -85,10 +85,16 @@ def judge(module: object, path: Path, attack: ModuleAttack, notes: tuple[str, ..
             if not wrong:
                 continue
             infinite = label.endswith(INFINITE)
-            note = next((n for n in notes if tells(n, infinite, wrong) or (is_far(feed) and FAR in n)), "")
-            if not note:
+            # Some notes name lines of every attack that was imported: they count where they are awaited.
+            awaited = attack.says if attack.outcome == NOTED else ""
+            telling = [
+                n
+                for n in notes
+                if tells(n, infinite, wrong) or (is_far(feed) and FAR in n) or (awaited and awaited in n)
+            ]
+            if not telling:
                 return WRONG, f"{label}: {wrong} | notes: {notes}"
-            noted = noted or f"{label}: {wrong} | {note}"
+            noted = noted or f"{label}: {wrong} | {' | '.join(telling)}"
     if not eager.ran:
         return WRONG, "the judge could run the module at no point"
     return (NOTED, noted) if noted else (EQUAL, "")
@@ -111,6 +117,6 @@ def tells(note: str, infinite: bool, wrong: str = "") -> bool:
         "makes a number of a size", "takes the smallest or largest of sizes", "what is written in place is a view",
         "a number of the size stands in the file", "cut to whole ones at", "FP32 has too few digits",
         "a mask comes out the same at every sample point", "comes back by a difference", "half-way between two steps",
-        "for the next call", "from the values of a call", "whether numbers are one object",
+        "for the next call", "from the values of a call",
     )  # fmt: skip
     return any(words in note for words in spoken_of)

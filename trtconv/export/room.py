@@ -154,12 +154,13 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     sizes = traced_sizes(inner.space, inner.inputs)
     job = ExportTask(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
     choice = _choose_repeatable(job, clock, observed.first)
-    notes += notes_on_lasting_state(runner, observed.first, choice.samples, make)
     if padding is None:
         request = inner
         with clock.step("masks"):
             notes += notes_on_masks(job, choice, observed.untouched.attributes)
-    else:
+    with clock.step("state"):
+        notes += notes_on_lasting_state(runner, observed.first, choice.samples, make)
+    if padding is not None:
         with clock.step("padding"):
             progress.phase("padding the inputs")
             padded = run_at_points(PaddedRunner(runner, padding), request, make, progress)

@@ -88,7 +88,9 @@ def lasting_state(
         of_values = [slot for slot in _differing([again, otherwise]) if slot not in moving]
         of_sizes = [slot for slot in _differing(by_size) if slot not in of_values]
         feeds = [here.inputs, *([other] if other is not None else [])]
-        of_sizes = _read(runner, _beside_tables(module, of_sizes), feeds)
+        # What moves with each call is no table.
+        of_sizes = [*_beside_tables(module, [s for s in of_sizes if s not in moving]), *moving]
+        of_sizes = _read(runner, of_sizes, feeds)
         of_values = _read(runner, of_values, feeds)
     except TrtconvError:
         return ()

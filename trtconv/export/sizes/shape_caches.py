@@ -13,6 +13,7 @@ start. These are emptied: sizes in them become -1, tensors have no elements, whi
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -119,7 +120,8 @@ def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
             if plain_object and not isinstance(value, (type, torch.Tensor, torch.nn.Module)):
                 entries += [(vars(value), n, v, None) for n, v in vars(value).items()]
         for space, name, value, holder in entries:
-            content = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
+            content: Any = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
+            content = value.copy() if type(value) is deque else content
             attribute = CachedAttribute(space, name, value, content, holder)
             listed[attribute.slot] = attribute
     return listed
@@ -234,8 +236,8 @@ def as_before_first_call(
     try:
         for attribute in changed:
             first = before.get(attribute.slot) or replace(attribute, value=MISSING, content=None)
-            container = type(first.value) if type(first.value) in (dict, list) else None
-            _put(first.space, first.name, container(first.content) if container else first.value)
+            own_content = type(first.value) in (dict, list, deque)
+            _put(first.space, first.name, first.content.copy() if own_content else first.value)
         for attribute in gone:
             _put(attribute.space, attribute.name, attribute.value)
         yield tuple(_named(a, before) for a in changed)
@@ -269,7 +271,7 @@ def _grew(before: CachedAttribute | None, after: CachedAttribute) -> bool:
 def _same_content(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(v is other[k] for k, v in one.items())
-    if isinstance(one, list) and isinstance(other, list):
+    if isinstance(one, (list, deque)) and isinstance(other, (list, deque)):
         return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
     return one is other
 
@@ -278,7 +280,7 @@ def _fresh(attribute: CachedAttribute) -> Any:
     """The initial value; of a container a copy, for what a trace puts into it is of that trace."""
     if type(attribute.value) is dict:
         return SymbolicKeys(attribute.content)
-    return list(attribute.content) if type(attribute.value) is list else attribute.value
+    return attribute.content.copy() if type(attribute.value) in (list, deque) else attribute.value
 
 
 def _put(space: dict[str, Any], name: str, value: Any) -> None:

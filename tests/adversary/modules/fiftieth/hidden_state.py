@@ -161,7 +161,7 @@ class A6445HookCounts(nn.Module):
 TABLE: dict = {}
 
 
-@attack(X4, **seq(X4, low=4, own=AT), refused="run again")
+@attack(X4, **seq(X4, low=4, own=AT), noted="from the values of a call")
 class A6446SeenBefore(nn.Module):
     """A dictionary of the file keeps the first call of each batch size."""
 

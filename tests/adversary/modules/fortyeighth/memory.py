@@ -43,7 +43,7 @@ def A5977ShapesChangedInPlace(self, x):
     return y, v, y.swapaxes_(1, 2).sum(1)
 
 
-@forward(X4, **seq(X4), refused="the module cannot be exported")
+@forward(X4, **seq(X4))
 def A5978StridedWindows(self, x):
     """as_strided for overlapping windows, and a running write through them from the last to the first."""
     y = x.contiguous().clone()
