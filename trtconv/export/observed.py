@@ -57,7 +57,7 @@ def load_observed(request: ExportRequest) -> ObservedModule:
         notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
     untouched = UntouchedState(attributes(module), state(module), sums_of_large(module))
-    return ObservedModule(module, runner, make, untouched, FirstState.of(module), tuple(notes))
+    return ObservedModule(module, runner, make, untouched, FirstState.of(module, untouched.attributes), tuple(notes))
 
 
 def require_layers_in_eval(module: Any) -> None:

@@ -46,9 +46,9 @@ class FirstState:
     contents: Contents
 
     @classmethod
-    def of(cls, module: nn.Module) -> FirstState:
-        """The state of a module that was not run."""
-        return cls(attributes(module), NamesOutside.of(module), _contents(_slots(module)))
+    def of(cls, module: nn.Module, inside: Mapping[AttributeSlot, CachedAttribute]) -> FirstState:
+        """The state of a module that was not run, whose `attributes` are `inside`."""
+        return cls(inside, NamesOutside.of(module), _contents(_slots(module)))
 
 
 def notes_on_lasting_state(

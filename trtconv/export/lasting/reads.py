@@ -7,13 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from trtconv.export.lasting.outside import Slot
+from trtconv.export.sizes.number_classes import OPERATIONS
 
 # What reads a number, and gives what the number itself does.
-READING = (
-    "eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv",
-    "rfloordiv", "mod", "rmod", "pow", "rpow", "neg", "pos", "abs", "int", "float", "bool", "index", "hash", "str",
-    "repr", "format",
-)  # fmt: skip
+READING = (*OPERATIONS, "neg", "pos", "abs", "int", "float", "bool", "index", "hash", "str", "repr", "format")
 
 
 class WatchedNumber:

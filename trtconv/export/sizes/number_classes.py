@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 from unittest import mock
 
-# What a class may do otherwise than the numbers that it is of.
+# The comparisons and the arithmetic of numbers, which a class may do otherwise than the numbers that it is of.
 OPERATIONS = (
     "eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv",
     "rfloordiv", "mod", "rmod", "pow", "rpow",
