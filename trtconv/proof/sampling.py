@@ -12,6 +12,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.core.text.listing import list_first
 from trtconv.proof.noise.noise_floor import (
     CHAOTIC,
+    MOST_FLIPS,
     TYPICAL,
     NoiseFloor,
     OutputProfile,
@@ -234,9 +235,15 @@ def _shows_little(items: Sequence[ReferenceSample], label: str) -> list[str]:
 
     notes = []
     noisy: dict[str, list[str]] = {}
+    half_way: dict[str, float] = {}
     for sample in items:
         for name, floor in sample.floors.items():
             output = sample.outputs[name]
+            flips = floor.exact & (floor.error > 0)
+            by_steps = floor.exact.all() and floor.largest <= 1 and output.dtype.kind != "b"
+            if output.size and flips.any() and (by_steps or sample.point.values == "random"):
+                half_way[name] = max(half_way.get(name, 0.0), float(np.broadcast_to(flips, output.shape).mean()))
+                continue
             scale = float(np.abs(output).max(initial=0.0, where=np.isfinite(output)))
             if floor.chaotic:
                 noisy.setdefault(name, []).append(str(sample.point))
@@ -252,6 +259,12 @@ def _shows_little(items: Sequence[ReferenceSample], label: str) -> list[str]:
                     f"at {sample.point} {label} itself is ill conditioned: its FP32 '{name}' is "
                     f"{floor.largest:.2g} from {exact}{where}, so the comparison there shows little"
                 )
+    notes += [
+        f"up to {share:.0%} of the elements of {label}'s '{name}' lie between two whole numbers, where its last "
+        "rounding decides: those may be off by one"
+        for name, share in half_way.items()
+        if share > MOST_FLIPS
+    ]
     remedy = "; parts in bfloat16 or float16 do that, and so do deep networks with random weights (load real ones with "
     remedy = remedy + "--weights)" if label == MODULE else ""
     for name, points in noisy.items():

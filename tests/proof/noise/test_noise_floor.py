@@ -129,6 +129,17 @@ def test_whole_steps_all_over_are_no_rounding_at_random_values():
     assert profile([values], [errors]).floor(values, errors, random=False).largest > 0.0
 
 
+@pytest.mark.parametrize(("step", "allowed"), [(1.0, True), (2.0, False)])
+def test_a_fourth_of_all_may_be_off_by_one_step_where_that_was_measured(step, allowed):
+    values = np.random.default_rng(0).integers(0, 9, (4, 500))
+    errors = step * (np.random.default_rng(1).random(values.shape) < 0.25).astype(np.float32)
+    floor = profile([values], [errors]).floor(values, errors)
+    other = np.where(errors > 0, values + int(step), values)
+    assert compare_output("n", "p", values, other, allow(values, floor)).passed is allowed
+    other[np.unravel_index(np.argmin(errors), errors.shape)] += 1
+    assert not compare_output("n", "p", values, other, allow(values, floor)).passed
+
+
 def test_an_element_that_was_exact_by_chance_is_held_to_its_column():
     values = normal(0, 4, 6, 250).astype(np.float32)
     errors = noisy(values, 1)

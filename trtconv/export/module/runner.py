@@ -117,8 +117,10 @@ class ModuleRunner:
         return perturbed_twin(self, seed)
 
     def resampled(self, exact: Run | None = None) -> tuple[Resampled, ...]:
-        """`exact` with the coordinates of its interpolations moved; empty once it is seen to have none."""
-        return () if exact is None or not self.interpolates else (Resampled(self, exact),)
+        """`exact` with the coordinates of its interpolations moved to all sides; empty once it is seen to have none."""
+        if exact is None or not self.interpolates:
+            return ()
+        return tuple(Resampled(self, exact, sides) for sides in ((1, 1), (-1, -1), (1, -1), (-1, 1)))
 
     def inexact(self, exact: Run) -> tuple[InexactGates, ...]:
         """`exact` with the gates of its recurrent layers off by a rounding; empty once it is seen to have none."""

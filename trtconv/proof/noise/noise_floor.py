@@ -55,8 +55,9 @@ TIES = 4.0
 MOST_POINTS = 0.75
 # Columns by which more than this share of the original's own errors are beyond what is allowed hold unlike elements.
 MOST_BEYOND = 1e-3
-# Decisions that flip at more than this share of the elements at random values are not accidents of rounding.
-MOST_FLIPS = 0.01
+# Decisions that flip at more than this share of the elements at random values are not accidents of rounding; those that
+# are off by one step may be more: of bytes that are resized to bytes a fourth is half-way between two.
+MOST_FLIPS, MOST_STEPS = 0.01, 1 / 3
 # A magnitude at one point is not taken for less than this share of that at the points with random values.
 LEAST_SHARE = 16.0
 
@@ -286,12 +287,12 @@ def _with_own(noise: Array, errors: Array, exact: Array, random: bool) -> Array:
     """With the elements' own errors where they are beyond the typical ones of their columns."""
     import numpy as np
 
-    own = errors * (OWN / TYPICAL)
-    flips = exact & (errors > 0)
+    own, flips = errors * (OWN / TYPICAL), exact & (errors > 0)
     share = flips.sum() / max(1, np.broadcast_to(exact, errors.shape).sum())
     if random:
         # One step where it was measured, unless steps are all over: that is not an accident of rounding.
-        stable = flips.sum() > 1 and share > MOST_FLIPS
+        by_steps = errors.max(initial=0.0, where=flips) <= 1.0
+        stable = flips.sum() > 1 and share > (MOST_STEPS if by_steps else MOST_FLIPS)
         own = np.where(exact, 0.0 if stable else errors / TYPICAL, own)
     elif share > RARE:
         # Ties all over: which of equal elements a sort takes first is any of them.

@@ -12,6 +12,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.proof.noise.pinned import measured_at
 from trtconv.proof.original import Gated, Logistic, Original, Perturbing, Reordering, Resampling, Run, Summing
 from trtconv.proof.points import BOUNDARY
+from trtconv.proof.statistics.columns import are_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,11 +50,10 @@ def measured_errors(
         return {n: np.zeros(v.shape, np.float32) for n, v in outputs.items()}
     errors = {} if exact is None else rounding_errors(exact, inputs, outputs)
     if errors and exact is not None:
-        moved_runs = [
-            *(original.resampled(exact) if isinstance(original, Resampling) else ()),
-            *(original.inexact(exact) if isinstance(original, Gated) else ()),
-        ]
-        for run in moved_runs:
+        resampled = original.resampled(exact) if isinstance(original, Resampling) else ()
+        # What one side tells of a value that is not rounded to steps, the others tell too.
+        sides = len(resampled) if any(are_whole(v) for v in outputs.values()) else 1
+        for run in (*resampled[:sides], *(original.inexact(exact) if isinstance(original, Gated) else ())):
             errors = larger(errors, rounding_errors(run, inputs, outputs))
     missing = [n for n, v in outputs.items() if v.dtype in (np.float16, np.float32) and n not in errors]
     if missing:

@@ -192,3 +192,10 @@ def exact_columns(rows: Sequence[Array]) -> Array:
     high = np.maximum.reduce([b for _, _, b in looked_at])
     result: Array = whole & (high > low) & (len(rows) >= FEWEST_POINTS)
     return result
+
+
+def are_whole(output: Array) -> bool:
+    """True of whole numbers: what moves their original by less than a step changes them by one step or not at all."""
+    import numpy as np
+
+    return output.dtype.kind in "iu" or bool(np.array_equal(output, np.round(output)))

@@ -27,7 +27,7 @@ def boxes(low: int = 1, own: tuple = (), inputs: tuple = (BOXES, SCORES), **more
     return {"dims": f"N=1:1:2 T={low}:9:20", "kinds": ("normal", "halves", "zeros", "ones"), "feeds": (*own, *feeds), **more}
 
 
-@forward(BYTES, **pix(BYTES, low=2, own=STEPS), refused="the exported model differs from the module")
+@forward(BYTES, **pix(BYTES, low=2, own=STEPS), noted="lie between two whole numbers")
 def A6566BytesInBytesOut(self, x):
     """Bytes resized to six columns by bilinear, rounded and back to bytes."""
     y = F.interpolate(x.float(), size=(6, 6), mode="bilinear", align_corners=False)

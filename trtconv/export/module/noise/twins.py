@@ -167,25 +167,27 @@ def denormals_flushed() -> Iterator[None]:
 
 
 class Resampled:
-    """A module in FP64 with the coordinates of its interpolations moved (`proof.coordinates`).
+    """A module in FP64 with the coordinates of its interpolations moved to one side (`proof.coordinates`).
 
     Tells the runner whose twin it is whether there are any.
     """
 
-    def __init__(self, runner: ModuleRunner, exact: Run) -> None:
-        self._runner, self._exact = runner, exact
+    def __init__(self, runner: ModuleRunner, exact: Run, sides: tuple[int, int] = (1, 1)) -> None:
+        """`sides` are 1 or -1: of the last axis, and of those before it."""
+        self._runner, self._exact, self._sides = runner, exact, sides
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Raises TrtconvError."""
-        mode = _moved_coordinates()
+        mode = _moved_coordinates(self._sides)
         with mode:
             outputs = self._exact(inputs)
         self._runner.interpolates = mode.count > 0
         return outputs
 
 
-def _moved_coordinates() -> Any:
+def _moved_coordinates(sides: tuple[int, int]) -> Any:
     """A dispatch mode under which what interpolates reads beside its coordinates; `count` says how often."""
+    along_last, along_others = (side * MOVED_BY for side in sides)
 
     class MovedCoordinates(watching_mode()):  # type: ignore[misc]
         count = 0
@@ -194,19 +196,22 @@ def _moved_coordinates() -> Any:
             name = func.overloadpacket.__name__
             if name in UPSAMPLING:
                 self.count += 1
-                return _upsampled(func, UPSAMPLING[name], args, kwargs)
+                return _upsampled(func, UPSAMPLING[name], args, kwargs, along_last, along_others)
             # Nearest (1) decides, and is not noise.
             if name in SAMPLING and args[2] != 1:
                 self.count += 1
                 x, grid, *rest = args
-                return func(x, grid + MOVED_BY, *rest, **kwargs)
+                steps = grid.new_tensor([along_last, *[along_others] * (grid.shape[-1] - 1)])
+                return func(x, grid + steps, *rest, **kwargs)
             return func(*args, **kwargs)
 
     return MovedCoordinates()
 
 
-def _upsampled(run: Any, axes: int, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """The result, with the slope along each axis times its length and a rounding."""
+def _upsampled(
+    run: Any, axes: int, args: Sequence[Any], keywords: Mapping[str, Any], along_last: float, along_others: float
+) -> Any:
+    """The result, with the slope along each axis times its length and a step."""
     import torch
 
     x, *rest = args
@@ -215,7 +220,8 @@ def _upsampled(run: Any, axes: int, args: Sequence[Any], keywords: Mapping[str, 
         length = x.shape[axis]
         if length > 1 and result.shape[axis] != length:
             slope = torch.diff(x, dim=axis, append=x.narrow(axis, length - 1, 1))
-            result = result + MOVED_BY * length * run(slope, *rest, **keywords)
+            step = along_last if axis == x.dim() - 1 else along_others
+            result = result + step * length * run(slope, *rest, **keywords)
     return result
 
 
