@@ -17,7 +17,21 @@ def test_they_are_told(write_module, export, line, words):
     assert any(words in note and "net.py:" in note for note in notes)
 
 
-def test_a_sum_of_other_differences_is_not(write_module, export):
-    path = write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x + (x - x.mean(0)).sum(0)\n")
+HELD = """
+        y = x[:, :1].clone()
+        z = y.expand(-1, x.shape[1], -1).contiguous()
+        z.clamp_(-1, 1)
+        return y, z"""
+
+
+def test_an_expanded_view_of_one_size_is_told_too(write_module, export):
+    path = write_module(f"class Net(nn.Module):\n    def forward(self, x):{HELD}\n")
+    notes = export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=1:9:40").notes
+    assert any("comes back by a difference" in note and "net.py:" in note for note in notes)
+
+
+@pytest.mark.parametrize("line", ["return x + (x.round() - x)", "return x + (x - x.mean(0)).sum(0)"])
+def test_a_sum_of_other_differences_is_not(write_module, export, line):
+    path = write_module(f"class Net(nn.Module):\n    def forward(self, x):\n        {line}\n")
     notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=4:9:40").notes
     assert not any("by a difference" in note for note in notes)

@@ -165,7 +165,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             progress.phase("padding the inputs")
             padded = run_at_points(PaddedRunner(runner, padding), request, make, progress)
             choice = padded_choice(choice, request, padding, padded)
-    notes += [*choice.samples.notes, *choice.notes, *notes_on_forms(choice.candidate.model)]
+    notes += [*choice.samples.notes, *choice.notes, *notes_on_forms(choice.candidate.model, request.source.base)]
     with clock.step("write"):
         imported = imported_files(observed.module, request.source)
         notes += numbers_by_identity(imported, request.source.base)

@@ -53,3 +53,16 @@ def test_the_room_says_so(tmp_path):
     quiet = model_of(PLAIN)
     set_metadata(quiet, "trtconv.space", "N=1:2:4 H=16:32:100 W=16:32:64")
     assert not ask(quiet, tmp_path, "p").notes
+
+
+def test_a_branch_that_is_not_taken_may_be_undefined():
+    branches = "then_branch = one () => (z) { z = Add(x, ones) }, else_branch = other () => (w) { w = Relu(x) }"
+    model = model_of(
+        Case(
+            "an If on the size",
+            f"""shape = Shape(x) h = Gather(shape, axis) c = Equal(h, three) y = If (c) <{branches}>""",
+            constants="float[1,1,3,1] ones = {1,1,1}, int64 axis = {2}, int64 three = {3}",
+        )
+    )
+    _, specs = model_space(model)
+    assert not undefined_dims(model, parse_space(["N=1:2:4 H=2:3:7 W=2:3:4"]), specs)

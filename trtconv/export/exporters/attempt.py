@@ -267,7 +267,8 @@ def _export(way: Way, job: ExportTask, trace: Trace, attempt_folder: Path) -> Ex
         )
     if way.generalises:
         sizes = [dict(s) for s in way.sizes]
-        return generalise(way.export, job.trace, trace, attempt_folder, name, opset, sizes)
+        spent = job.seconds.get(f"generalise:{way.exporter}", 0.0)
+        return generalise(way.export, job.trace, trace, attempt_folder, name, opset, sizes, spent)
     return way.export(trace, attempt_folder / name, opset)
 
 

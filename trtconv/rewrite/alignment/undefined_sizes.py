@@ -51,11 +51,15 @@ def undefined_dims(
 
 
 def problem_at(light: onnx.ModelProto, specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> str | None:
-    """What strict shape inference objects to at these sizes, in its first line, or None."""
+    """What strict shape inference objects to at these sizes, in its first line, or None.
+
+    Inference looks into both branches of an If: one that is not taken at these sizes may be undefined there.
+    """
     try:
         infer_propagated(with_sizes(light, specs, sizes), strict=True)
     except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
-        return _short(str(error))
+        problem = _short(str(error))
+        return None if re.match(r"If\b", problem) else problem
     return None
 
 

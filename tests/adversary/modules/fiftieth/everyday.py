@@ -49,7 +49,7 @@ class A6529SpecialTokensOfBuffer(nn.Module):
         return torch.where(torch.isin(i, self.special), self.n, i % 977)
 
 
-@attack(IDS, **seq(IDS, low=4, own=SPECIAL), refused="run again")
+@attack(IDS, **seq(IDS, low=4, own=SPECIAL), noted="the file draws random numbers (Dropout of")
 class A6530RareRowOfTable(nn.Module):
     """A table of gains has one row that is not one: there dropout in training shows."""
 
@@ -65,7 +65,7 @@ class A6530RareRowOfTable(nn.Module):
         return e + self.gain[i][..., None] * (F.dropout(e, 0.5, training=True) - e)
 
 
-@attack(IDS, **seq(IDS, low=4, own=SPECIAL), refused="run again")
+@attack(IDS, **seq(IDS, low=4, own=SPECIAL), noted="forward leaves `n` for the next call")
 class A6531RareRowCounts(nn.Module):
     """The same with the count of calls."""
 

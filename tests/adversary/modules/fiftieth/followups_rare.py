@@ -140,7 +140,7 @@ def A6521DropsWhereRare(self, x):
     return torch.where(rare(x), F.dropout(x, 0.5, training=True), x)
 
 
-@forward(X4, **seq(X4, low=4, own=AT))
+@forward(X4, **seq(X4, low=4, own=AT), noted="compute in FP32 instead of FP64")
 def A6522DoublesWhereRare(self, x):
     """Doubles, where it is rare: 1e9 is added and taken off."""
     return torch.where(rare(x), ((x.double() + 1e9) - 1e9).float(), x)

@@ -34,7 +34,7 @@ def A6462SquashedByExpanded(self, x):
     return y
 
 
-@forward(X4, **seq(X4, own=OWN))
+@forward(X4, **seq(X4, own=OWN), noted="comes back by a difference")
 def A6463FirstFramesHeld(self, x):
     """The first frame is held for a moment: an expand that is one itself at T = 1, made contiguous and clamped."""
     y = x[:, :1].clone()

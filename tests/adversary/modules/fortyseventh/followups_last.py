@@ -100,7 +100,7 @@ def A5866LastOfEqualMaxima(self, x):
     return a, i, b, j, r.max(1).indices, r.min(1).indices, r.argmax(1), (r == r.amax(1, keepdim=True)).int().argmax(1)
 
 
-@forward(X4, **seq(X4, own=own(np.full((1, 2, 4), np.nan, np.float32), np.full((1, 2, 4), np.inf, np.float32))), noted="with a NaN among its inputs the file differs")
+@forward(X4, **seq(X4, own=own(np.full((1, 2, 4), np.nan, np.float32), np.full((1, 2, 4), np.inf, np.float32))), noted="with a NaN among its inputs")
 def A5867BetaOfZero(self, x):
     """addmm with a beta of zero passes over what is not finite; baddbmm with both; addcmul; lerp at its ends."""
     y = torch.ones(x.shape[0], x.shape[1], 4)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.file import load_structure
 from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.report import OutputComparison
@@ -22,6 +23,7 @@ from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
     import numpy as np
+    import onnx
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -90,10 +92,18 @@ def _largest(output: Array) -> float:
 
 
 def find_random_nodes(model: Path) -> list[str]:
-    """`RandomNormalLike of net.py:12` for each node of the main graph that draws."""
+    """`RandomNormalLike of net.py:12` for each node that draws; a Dropout does in training mode."""
+    import onnx
+
+    graph = load_structure(model).graph
+    nodes = list(walk_nodes(graph.node))
+    flags = [(t.name, t) for t in graph.initializer]
+    flags += [(n.output[0], a.t) for n in nodes if n.op_type == "Constant" for a in n.attribute if a.name == "value"]
+    off = {name for name, t in flags if t.data_type == onnx.TensorProto.BOOL and not onnx.numpy_helper.to_array(t).any()}
     descriptions = []
-    for node in load_structure(model).graph.node:
-        if node.op_type in DRAWING:
+    for node in nodes:
+        trains = node.op_type == "Dropout" and len(node.input) > 2 and node.input[2] not in ("", *off)
+        if node.op_type in DRAWING or trains:
             source = next((p.value for p in node.metadata_props if p.key == SOURCE_KEY), "")
             descriptions.append(f"{node.op_type} of {source}" if source else f"{node.op_type} '{node.name}'")
     return descriptions

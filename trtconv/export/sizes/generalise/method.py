@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 Retrace = Callable[[dict[str, int]], Trace]
 STEPS = 3
-# What recording at every size of a table may take.
+# What recording at every size of its tables may take of a conversion.
 LONGEST_SECONDS = 90.0
 
 
@@ -63,9 +63,11 @@ def generalise(
     name: str,
     opset: int | None,
     more: Sequence[dict[str, int]] = (),
+    spent: float = 0.0,
 ) -> ExportCandidate:
     """A candidate whose baked numbers follow the dims; `more` are sizes at which they are known to move.
 
+    `spent` are the seconds that earlier ones took, which were wrong somewhere.
     Where recordings in which sizes are tensors, of which NumPy takes none, raise or differ in structure, plain numbers
     are put in their place.
     Raises CannotFollowError when nothing moved or something moved that no expression gives, StructureDiffersError
@@ -73,7 +75,7 @@ def generalise(
     """
     started = time.monotonic()
     try:
-        return _generalised(export, retrace, trace, folder, name, opset, more)
+        return _generalised(export, retrace, trace, folder, name, opset, more, spent)
     except CannotFollowError:
         raise
     except Exception as error:
@@ -82,7 +84,8 @@ def generalise(
         first = error
     try:
         fixed = _with_fixed_sizes(export)
-        return _generalised(fixed, retrace, trace, folder / "fixed", name, opset, more)
+        spent += time.monotonic() - started
+        return _generalised(fixed, retrace, trace, folder / "fixed", name, opset, more, spent)
     except CannotFollowError:
         raise
     except Exception:  # noqa: BLE001 - what the module raises is not for the kind of sizes
@@ -98,6 +101,7 @@ def _generalised(
     name: str,
     opset: int | None,
     more: Sequence[dict[str, int]],
+    spent: float,
 ) -> ExportCandidate:
     started = time.monotonic()
     sizes = other_sizes(trace)
@@ -118,7 +122,8 @@ def _generalised(
     wiring = type(models[0].graph)()
     wiring.node.extend(models[0].graph.node)
     wiring.input.extend(models[0].graph.input)
-    again = _Again(export, retrace, trace, folder / "again", name, opset, wiring, mean_seconds)
+    left = LONGEST_SECONDS - spent
+    again = _Again(export, retrace, trace, folder / "again", name, opset, wiring, mean_seconds, left)
     traced = [tuple(s.items()) for s in sizes]
     repair_notes = repair(models[0].graph, moved, traced, trace.specs, candidates[0].opset, again)
     candidates[0].model.write_bytes(models[0].SerializeToString(deterministic=True))
@@ -147,6 +152,7 @@ class _Again:
     opset: int | None
     graph: onnx.GraphProto
     mean_seconds: float
+    seconds_left: float
 
     @property
     def ranges(self) -> dict[str, range]:
@@ -156,11 +162,11 @@ class _Again:
     def constants(self, names: Sequence[str], table_sizes: TableSizes) -> dict[str, list[Array]]:
         """The constants of `graph` that have these names, at each of the sizes.
 
-        Raises CannotFollowError where that would take longer than LONGEST_SECONDS, StructureDiffersError, and what
-        the exporter raises.
+        Raises CannotFollowError where that would take longer than is left, StructureDiffersError, and what the exporter
+        raises.
         """
         seconds = self.mean_seconds * table_sizes.count
-        if seconds > LONGEST_SECONDS:
+        if seconds > self.seconds_left:
             raise CannotFollowError(
                 f"recording it at each of {table_sizes.count} sizes of {table_sizes} would take {seconds:.0f} s"
             )
