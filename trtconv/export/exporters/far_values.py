@@ -64,7 +64,8 @@ def nan_differences(job: ExportTask, result: Attempt) -> tuple[str, ...]:
         for sample in (probe, *(s for shift in SHIFTS if (s := _shifted(job, probe, shift)) is not None)):
             worse = next((c for c in compare_at(result.runs, sample, job.request.tolerance) if not c.passed), None)
             if worse is not None:
-                return (f"with a NaN among its inputs, or of its own making, the file differs: {describe_failure(worse)}",)
+                differs = f"the file differs: {describe_failure(worse)}"
+                return (f"with a NaN among its inputs, or of its own making, {differs}",)
     return ()
 
 

@@ -23,7 +23,6 @@ from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
     import numpy as np
-    import onnx
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -99,7 +98,8 @@ def find_random_nodes(model: Path) -> list[str]:
     nodes = list(walk_nodes(graph.node))
     flags = [(t.name, t) for t in graph.initializer]
     flags += [(n.output[0], a.t) for n in nodes if n.op_type == "Constant" for a in n.attribute if a.name == "value"]
-    off = {name for name, t in flags if t.data_type == onnx.TensorProto.BOOL and not onnx.numpy_helper.to_array(t).any()}
+    bools = [(name, t) for name, t in flags if t.data_type == onnx.TensorProto.BOOL]
+    off = {name for name, t in bools if not onnx.numpy_helper.to_array(t).any()}
     descriptions = []
     for node in nodes:
         trains = node.op_type == "Dropout" and len(node.input) > 2 and node.input[2] not in ("", *off)
