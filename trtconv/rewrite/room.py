@@ -47,6 +47,8 @@ from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.float64_sizes import require_same_sizes
 from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
 from trtconv.rewrite.lowering.inline import inline_functions
+from trtconv.rewrite.lowering.level_branches import NAME as LEVEL_BRANCHES
+from trtconv.rewrite.lowering.level_branches import level_branches
 from trtconv.rewrite.lowering.lower import lower_opset
 from trtconv.rewrite.lowering.settled_ifs import settle_ifs
 from trtconv.rewrite.precision.qdq.data_reference import SUFFIX, write_data_reference
@@ -270,7 +272,7 @@ def _rewrite_and_compare(
     for guilty in [[name] for name in reversed(fired)] + [fired]:
         remaining = [r for r in rules if r.name not in guilty]
         try:
-            model, again = rewrite_graph(original, remaining, setting, progress)
+            model, again = rewrite_graph(original, remaining, setting, progress, level=LEVEL_BRANCHES not in guilty)
         except UnsupportedError:
             # Without it the target computes something else: it cannot be left out.
             continue
@@ -293,7 +295,7 @@ def _rewrite_and_compare(
 
 
 def rewrite_graph(
-    original: onnx.ModelProto, rules: Sequence[Rule], setting: RewriteSetting, progress: Progress
+    original: onnx.ModelProto, rules: Sequence[Rule], setting: RewriteSetting, progress: Progress, *, level: bool = True
 ) -> tuple[onnx.ModelProto, RewriteRecord]:
     """A rewritten copy of a model and what was done. Raises UnsupportedError for what the target gets wrong."""
     import onnx
@@ -305,6 +307,8 @@ def rewrite_graph(
     if inlined:
         record.notes.append(f"{inlined} local functions were written out at their calls")
     model = settle_ifs(model, setting, record)
+    if level:
+        model = level_branches(model, setting, record)
     tidies = TIDY in [r.name for r in rules]
     for _ in range(MAX_PASSES):
         apply_rules(model, rules, setting, progress, record)

@@ -11,7 +11,9 @@ pytest.importorskip("torch")
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
-from trtconv.export.branches.split import Cut, _runs, join
+from trtconv.export.branches.joined.cuts import Cut
+from trtconv.export.branches.joined.graphs import join
+from trtconv.export.branches.split import _runs
 
 THREE = """
 class Three(nn.Module):

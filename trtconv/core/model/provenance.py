@@ -20,6 +20,8 @@ PRECISION_KEY = "trtconv.precision"
 # Of a quantised graph for TensorRT 8.6: the precision of the rest, and the nodes (a line each) that stay FP32 in it.
 REST_KEY = "trtconv.rest"
 REST_FP32_KEY = "trtconv.rest_fp32"
+# Of an If: by branch and output the dims, each a number or an expression of the inputs' dims, as JSON.
+BRANCH_SIZES_KEY = "trtconv.branch_sizes"
 # SHA-256 of the reference file that was written with the exported model.
 REFERENCE_KEY = "trtconv.reference"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.model.size_nodes import SizeWriter, UnwritableSizeError
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.branches.guards import MOST_FAILING, Guard, Region, unproved_guards, without_special_sizes
@@ -17,34 +16,6 @@ if TYPE_CHECKING:
     import onnx
 
     Array = np.ndarray[Any, np.dtype[Any]]
-
-OPERATORS: Mapping[type[ast.AST], str] = {
-    ast.Add: "Add",
-    ast.Sub: "Sub",
-    ast.Mult: "Mul",
-    ast.FloorDiv: "FloorDiv",
-    ast.Mod: "Mod",
-    ast.Eq: "Equal",
-    ast.NotEq: "NotEqual",
-    ast.Lt: "Less",
-    ast.LtE: "LessOrEqual",
-    ast.Gt: "Greater",
-    ast.GtE: "GreaterOrEqual",
-}
-CALLS = {
-    "Mod": "Mod",
-    "FloorDiv": "FloorDiv",
-    "CleanDiv": "FloorDiv",
-    "Eq": "Equal",
-    "Ne": "NotEqual",
-    "Max": "Max",
-    "max": "Max",
-    "Min": "Min",
-    "min": "Min",
-    "Abs": "Abs",
-    "abs": "Abs",
-}
-
 
 class NoConditionError(Exception):
     """The guard cannot be written as nodes, or does not part the space in two."""
@@ -111,13 +82,13 @@ def condition_nodes(
     One on fractions of sizes, which Python computes in FP64, is looked up. Raises NoConditionError for a guard that
     can be neither written nor looked up.
     """
-    writer = _Writer(specs, graph)
+    writer = _Writer(specs, graph, "trtconv_guard_")
     try:
-        last = writer.value(ast.parse(cut.guard.text.strip(), mode="eval").body)
+        last = writer.expression(cut.guard.text)
     except SyntaxError as error:
         raise NoConditionError(cut.guard.text) from error
-    except NoConditionError as reason:
-        writer = _Writer(specs, graph)
+    except UnwritableSizeError as reason:
+        writer = _Writer(specs, graph, "trtconv_guard_")
         try:
             last = writer.looked_up(turning_sizes(cut.guard, space))
         except NoTableError as error:
@@ -127,27 +98,8 @@ def condition_nodes(
     return writer.nodes
 
 
-class _Writer:
-    def __init__(self, specs: tuple[TensorSpec, ...], graph: onnx.GraphProto) -> None:
-        self.specs, self.graph = specs, graph
-        self.nodes: list[onnx.NodeProto] = []
-
-    def value(self, tree: ast.AST) -> str:
-        """The name of what a part of the expression comes to."""
-        if isinstance(tree, ast.Constant) and isinstance(tree.value, int):
-            return self.constant(tree.value)
-        if isinstance(tree, ast.Name):
-            return self.size(tree.id)
-        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-            return self.node("Neg", self.value(tree.operand))
-        if isinstance(tree, ast.BinOp) and type(tree.op) in OPERATORS:
-            return self.operation(OPERATORS[type(tree.op)], self.value(tree.left), self.value(tree.right))
-        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and type(tree.ops[0]) in OPERATORS:
-            right = self.value(tree.comparators[0])
-            return self.operation(OPERATORS[type(tree.ops[0])], self.value(tree.left), right)
-        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in CALLS:
-            return self.operation(CALLS[tree.func.id], *(self.value(a) for a in tree.args))
-        raise NoConditionError(f"{ast.unparse(tree)} is not a condition that ONNX can compute")
+class _Writer(SizeWriter):
+    """Writes conditions; those that no operator gives are looked up in a table of the sizes at which they turn."""
 
     def looked_up(self, turns: TurningSizes) -> str:
         """Whether the size has passed an odd number of those at which the guard turns."""
@@ -164,38 +116,10 @@ class _Writer:
         count = self.node("ReduceSum", self.node("Cast", passed, to=onnx.TensorProto.INT64), keepdims=0)
         return self.node("Equal", self.node("Mod", count, self.constant(2)), self.constant(1))
 
-    def operation(self, op: str, *inputs: str) -> str:
-        if op == "NotEqual":
-            return self.node("Not", self.node("Equal", *inputs))
-        if op == "FloorDiv":
-            # ONNX's Div of integers truncates; what is left over makes it exact.
-            whole = self.node("Sub", inputs[0], self.node("Mod", *inputs))
-            return self.node("Div", whole, inputs[1])
-        return self.node(op, *inputs)
-
-    def size(self, name: str) -> str:
-        spec = next(s for s in self.specs if name in s.dims)
-        axis = self.constant(spec.dims.index(name))
-        return self.node("Gather", self.node("Shape", spec.name), axis)
-
-    def constant(self, value: int) -> str:
-        import onnx
-
-        name = f"trtconv_int_{value}".replace("-", "minus_")
-        if all(t.name != name for t in self.graph.initializer):
-            self.graph.initializer.append(onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [], [value]))
-        return name
-
     def array(self, values: Array) -> str:
+        """The name of a weight."""
         import onnx
 
         name = f"trtconv_turns_{len(self.graph.initializer)}"
         self.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
-        return name
-
-    def node(self, op: str, *inputs: str, **attributes: int) -> str:
-        import onnx
-
-        name = f"trtconv_guard_{len(self.nodes)}"
-        self.nodes.append(onnx.helper.make_node(op, list(inputs), [name], name, **attributes))
         return name

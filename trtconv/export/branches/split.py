@@ -13,25 +13,20 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.bodies import bodies_of
-from trtconv.core.model.file import load_model, set_metadata
-from trtconv.core.model.provenance import SPACE_KEY
-from trtconv.core.shape_space.space import DimRange, ShapeSpace
-from trtconv.export.branches.guard_split import GuardCut, NoConditionError, condition_nodes, find_guard
+from trtconv.core.model.file import load_model
+from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.export.branches.guard_split import GuardCut, NoConditionError, find_guard
 from trtconv.export.branches.guards import Region, sizes_within
-from trtconv.export.branches.joined_outputs import level_outputs, open_dims
+from trtconv.export.branches.joined.cuts import CannotSplitError, Cut
+from trtconv.export.branches.joined.graphs import join
 from trtconv.export.exporters.finish import StaticAxisError
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.proof.points import SamplePoint, sample_inputs
 from trtconv.proof.undefined_sizes import sizes_of
-
-if TYPE_CHECKING:
-    import onnx
 
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
 Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
@@ -43,37 +38,6 @@ SPECIALIZED = re.compile(r"You marked (?:\d+\*)?(?P<name>\w+) as dynamic but .* 
 TRIED = 4
 # Joint sizes at which cuts turn, at which it is run too.
 MOST_TURNS = 64
-
-
-class CannotSplitError(Exception):
-    """The branch is not one on the size of a single dim."""
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The range of `dim` falls into sizes up to `last`, and those above."""
-
-    dim: str
-    last: int
-
-    def __str__(self) -> str:
-        return f"for {self.dim} up to {self.last}"
-
-    @property
-    def turn(self) -> dict[str, int]:
-        """A size at which it turns."""
-        return {self.dim: self.last}
-
-    def halves(self, space: ShapeSpace) -> tuple[ShapeSpace, ShapeSpace]:
-        """The space below and above the cut."""
-        whole = space[self.dim]
-        values = list(whole.values())
-        low, high = [v for v in values if v <= self.last], [v for v in values if v > self.last]
-        if not low or not high:
-            raise CannotSplitError(f"{self.dim} is not cut at {self.last}")
-        parts = (DimRange(v[0], min(max(whole.opt, v[0]), v[-1]), v[-1], whole.multiple) for v in (low, high))
-        first, second = (space.merged(ShapeSpace(((self.dim, p),))) for p in parts)
-        return first, second
 
 
 def find_cut(text: str, space: ShapeSpace) -> Cut:
@@ -198,135 +162,3 @@ def _find_condition(text: str, space: ShapeSpace, region: Region) -> Cut | Guard
             return find_guard(text, space, region)
         except NoConditionError as reason:
             raise CannotSplitError(str(reason)) from error
-
-
-def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path, *, nested: bool = False) -> None:
-    """Write a model that runs `low` up to the cut and `high` above it. Equal weights are kept once."""
-    import onnx
-
-    models = [load_model(low, weights=True), load_model(high, weights=True)]
-    level_outputs(*(m.graph for m in models))
-    shared: dict[str, onnx.TensorProto] = {}
-    bodies: list[onnx.GraphProto] = []
-    before: list[onnx.NodeProto] = []
-    for name, model in zip(("low", "high"), models, strict=True):
-        renamed = _share_weights(model.graph, shared, name)
-        body = _body(model.graph, name, renamed)
-        if not nested and any(n.op_type == "If" for n in body.node):
-            before += body.node
-            body = _handing_on(body)
-        bodies.append(body)
-    graph = onnx.GraphProto(name="main")
-    whole = models[1 if isinstance(cut, Cut) else 0].graph
-    graph.input.extend(whole.input)
-    _move_axes(graph, trace)
-    graph.output.extend(open_dims(v) for v in whole.output)
-    graph.initializer.extend(shared.values())
-    graph.node.extend([*before, *_condition(cut, trace, graph)])
-    names = [v.name for v in graph.output]
-    graph.node.append(
-        onnx.helper.make_node("If", ["trtconv_is_low"], names, "branch", then_branch=bodies[0], else_branch=bodies[1])
-    )
-    model = models[0]
-    model.graph.CopyFrom(graph)
-    set_metadata(model, SPACE_KEY, str(trace.space))
-    output.write_bytes(model.SerializeToString(deterministic=True))
-
-
-def _move_axes(graph: onnx.GraphProto, trace: Trace) -> None:
-    """Name the dynamic axes of the inputs: in a part that holds one size of a dim they are not dynamic."""
-    dims = {s.name: s.dims for s in trace.specs}
-    for value in graph.input:
-        for axis, dim in zip(value.type.tensor_type.shape.dim, dims.get(value.name, ()), strict=False):
-            if isinstance(dim, str) and axis.HasField("dim_value") and trace.space[dim].min < trace.space[dim].max:
-                axis.dim_param = dim
-
-
-def _share_weights(graph: onnx.GraphProto, shared: dict[str, onnx.TensorProto], side: str) -> dict[str, str]:
-    """Put the weights among the shared ones; those that differ from one of their name get a name of their own."""
-    renamed = {}
-    names = {*shared, *(t.name for t in graph.initializer)}
-    # The name of an output is the If's, also where a side gives a constant.
-    outputs = {v.name for v in graph.output}
-    for tensor in graph.initializer:
-        old = tensor.name
-        if old in outputs or (old in shared and shared[old].SerializeToString() != tensor.SerializeToString()):
-            # No slash: of two parts with a `k`, one may hold it as a weight and the other as a value, `high/k`.
-            new = f"{side}:{old}"
-            while new in names:
-                new = f"{side}:{new}"
-            names.add(new)
-            tensor.name = renamed[old] = new
-        shared[tensor.name] = tensor
-    return renamed
-
-
-def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.GraphProto:
-    """The graph as a branch: its values get the side's prefix; inputs and weights are those outside."""
-    import onnx
-
-    own = {name: f"{side}/{name}" for node in graph.node for name in node.output if name}
-    own.update(renamed)
-    body = onnx.GraphProto(name=side)
-    for node in graph.node:
-        copy = body.node.add()
-        copy.CopyFrom(node)
-        copy.name = f"{side}/{node.name}"
-        copy.output[:] = [own.get(n, n) for n in node.output]
-        copy.input[:] = [own.get(n, n) for n in node.input]
-        for inside in bodies_of(copy):
-            _rename_inside(inside, own, side)
-    outside = {t.name for t in graph.initializer} | {v.name for v in graph.input}
-    for value in graph.output:
-        out = body.output.add()
-        out.CopyFrom(open_dims(value))
-        out.name = own.get(value.name, value.name)
-        if out.name in outside:
-            # A branch gives what a node of its own makes.
-            source, out.name = out.name, f"{side}/{value.name}/output"
-            body.node.append(onnx.helper.make_node("Identity", [source], [out.name], out.name))
-    return body
-
-
-def _handing_on(body: onnx.GraphProto) -> onnx.GraphProto:
-    """A branch that gives the outputs of `body`, whose nodes stand outside of it."""
-    import onnx
-
-    passing = onnx.GraphProto(name=body.name)
-    for value in body.output:
-        out = passing.output.add()
-        out.CopyFrom(value)
-        out.name = f"{value.name}/chosen"
-        passing.node.append(onnx.helper.make_node("Identity", [value.name], [out.name], out.name))
-    return passing
-
-
-def _rename_inside(graph: onnx.GraphProto, outer: dict[str, str], side: str) -> None:
-    """The same for a graph inside: a part that was joined itself has values with the prefix of its own sides."""
-    own = {**outer, **{name: f"{side}/{name}" for node in graph.node for name in node.output if name}}
-    for node in graph.node:
-        node.input[:] = [own.get(n, n) for n in node.input]
-        node.output[:] = [own.get(n, n) for n in node.output]
-        for inside in bodies_of(node):
-            _rename_inside(inside, own, side)
-    for value in graph.output:
-        value.name = own.get(value.name, value.name)
-
-
-def _condition(cut: Cut | GuardCut, trace: Trace, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    import onnx
-
-    if isinstance(cut, GuardCut):
-        return condition_nodes(cut, trace.specs, trace.space, graph, "trtconv_is_low")
-    spec = next(s for s in trace.specs if cut.dim in s.dims)
-    make, tensor = onnx.helper.make_node, onnx.helper.make_tensor
-    # A side may have been joined itself, so the constants are called after their cut.
-    axis, last = f"trtconv_axis_of_{cut.dim}", f"trtconv_{cut.dim}_{cut.last}"
-    initializer_names = {t.name for t in graph.initializer}
-    constants = ((axis, spec.dims.index(cut.dim)), (last, cut.last))
-    graph.initializer.extend(tensor(n, 7, [], [v]) for n, v in constants if n not in initializer_names)
-    return [
-        make("Shape", [spec.name], ["trtconv_shape"], "branch_shape"),
-        make("Gather", ["trtconv_shape", axis], ["trtconv_size"], "branch_size", axis=0),
-        make("LessOrEqual", ["trtconv_size", last], ["trtconv_is_low"], "branch_test"),
-    ]

@@ -21,8 +21,8 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_run import FROM_VALUES
 from trtconv.export.branches.guards import BOUNDS_NOTHING, in_words
+from trtconv.export.branches.joined.cuts import Cut
 from trtconv.export.branches.plain_numbers import plain_numbers
-from trtconv.export.branches.split import Cut
 from trtconv.export.branches.while_exported import answered, may_ask
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.export.module.flat_module import flat_module

@@ -11,8 +11,9 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.branches.guards import guarded_sizes, unproved_guards
+from trtconv.export.branches.joined.cuts import CannotSplitError, Cut
 from trtconv.export.branches.plain_numbers import choices_in_words, numbers_in_words
-from trtconv.export.branches.split import CannotSplitError, Cut, find_cut
+from trtconv.export.branches.split import find_cut
 from trtconv.export.branches.turning_sizes import near_ties
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.branches.while_exported import asking_line

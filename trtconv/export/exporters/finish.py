@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,9 @@ _NO_MODULE = "_empty_nn_module_stack_from_metadata_hook"
 
 class StaticAxisError(TrtconvError):
     """The exporter made an axis static that the user wants dynamic."""
+
+# An axis of multiples, as torch.onnx calls it: the symbol stands for how many.
+UNITS = re.compile(r"dim_(?P<multiple>\d+)_(?P<symbol>s\d+)")
 
 
 def finish(
@@ -101,6 +105,8 @@ def name_dims(model: onnx.ModelProto, trace: Trace) -> dict[str, str]:
                     hint="some line of the module needs that very size; use --exporter torchscript, or fix the size",
                 )
             renamed[dim.dim_param] = dim_name
+            if (unit := UNITS.fullmatch(dim.dim_param)) is not None:
+                renamed[unit["symbol"]] = f"({dim_name}//{unit['multiple']})"
             dim.dim_param = dim_name
     return renamed
 
@@ -114,8 +120,6 @@ def _put_back(model: onnx.ModelProto, spec: TensorSpec) -> onnx.ValueInfoProto:
 
 
 def _rename_symbols(model: onnx.ModelProto, renamed: Mapping[str, str]) -> None:
-    import re
-
     def new_name(match: re.Match[str]) -> str:
         return renamed.get(match[0], match[0])
 

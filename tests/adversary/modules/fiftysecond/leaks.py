@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741, S301, PLW0602 - attacks are written as users write them
+# ruff: noqa: E501, E741 - attacks are written as users write them
 """Values that leave torch, or come back to it, by ways of their own; and decisions on rare ones."""
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def A6771Buckets(self, x):
     b = torch.bucketize(x, e, right=True, out_int32=True)
     c = torch.searchsorted(e.double(), x.double(), side="right")
     d = (x[..., None] >= e).sum(-1)
-    h = torch.floor((x.clamp(0, 1) * 10)).long().clamp(max=9)
+    h = torch.floor(x.clamp(0, 1) * 10).long().clamp(max=9)
     return a, b, c, d, h, (x * 10).int() if not x.isinf().any() else a
 
 

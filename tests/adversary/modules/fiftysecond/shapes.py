@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741, SIM105 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Sizes alone and together, views that are copies at one size, and what is written through them."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741, A001 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 """Python's wits: what a size or a state does without a tensor."""
 
 from __future__ import annotations

@@ -1,0 +1,186 @@
+"""Ifs whose branches give other sizes: both are cut or padded to those of the branch that is taken.
+
+`if t % 8: x = F.pad(x, (0, 8 - t % 8))` in one branch leaves the other with other sizes at every size, also where it
+is not taken. TensorRT 8.6 takes the sizes of one branch for the other, and TensorRT-RTX 1.7 ends its build with a
+failed check (`op->input_size()`), also where the sizes are the same and it does not see it. What an output has to be is
+worked out in front of the If, from the dims that an export records for each side or that a file declares; a Pad at the
+end of each branch, by nothing where it is taken, and a Reshape give both the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+import onnx
+from onnx import TensorProto, shape_inference
+
+from trtconv.core.ledger.records import LedgerEntry, Proof
+from trtconv.core.model.bodies import replace_nodes
+from trtconv.core.model.inference import infer, without_weights
+from trtconv.core.model.opset import opset_of
+from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
+from trtconv.core.model.size_nodes import SizeWriter, UnwritableSizeError
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
+from trtconv.rewrite.graph.branches import write_out
+from trtconv.rewrite.lowering.settled_ifs import BRANCHES
+
+NAME = "level-branches"
+WHY = "TensorRT wants one size of both branches of an If, also of the one that is not taken."
+# Of Unsqueeze, and of Pad on whole numbers.
+LEAST_OPSET = 13
+SIDES = {True: "then", False: "else"}
+Dims = list[int | str]
+
+
+def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteRecord) -> onnx.ModelProto:
+    """The model, in place, with branches of one size; an If of which the sizes cannot be written stays as it is."""
+    if opset_of(model) < LEAST_OPSET:
+        return model
+    names = {n for spec in setting.specs for n in spec.names()}
+    light: onnx.ModelProto | None = None
+    turn = 0
+    for node in [n for n in model.graph.node if n.op_type == "If"]:
+        light = light or without_weights(model)
+        uneven = _uneven_outputs(light, node, names)
+        if not uneven:
+            continue
+        leveling = _Leveling(model, node, setting, f"trtconv_level_{turn}_")
+        try:
+            sizes = [leveling.sizes(output) for output in uneven]
+        except (UnwritableSizeError, SyntaxError):
+            continue
+        before = node_text(node)
+        for output, size in zip(uneven, sizes, strict=True):
+            leveling.fit(output, size)
+        leveling.put_in_front()
+        shown = ", ".join(f"'{node.output[o]}'" for o in uneven)
+        record.entries.append(
+            LedgerEntry(
+                NAME,
+                WHY,
+                node.name or node.output[0],
+                origin_of(node),
+                "",
+                (before,),
+                (node_text(node),),
+                Proof(None, note="compared with the whole graph"),
+                f"{shown}: both branches padded to the sizes of the one that is taken",
+            )
+        )
+        turn += 1
+        light = None
+    if turn:
+        del model.graph.value_info[:]
+    return model
+
+
+def _uneven_outputs(light: onnx.ModelProto, node: onnx.NodeProto, names: Collection[str]) -> list[int]:
+    """The outputs of an If but those of which both branches have the same sizes, as inference names them."""
+    index = next(i for i, n in enumerate(light.graph.node) if n.output == node.output)
+    first, second = (_inferred_dims(_with_branch(light, index, answer), names) for answer in BRANCHES)
+    outputs = [(i, name) for i, name in enumerate(node.output) if name and _rank(node, i)]
+    return [i for i, name in outputs if name not in first or first[name] != second.get(name)]
+
+
+def _with_branch(light: onnx.ModelProto, index: int, answer: bool) -> onnx.ModelProto:
+    """A copy with one branch in the place of the If, whose outputs are the model's."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(light)
+    node = changed.graph.node[index]
+    branch = next(a.g for a in node.attribute if a.name == BRANCHES[answer])
+    written = write_out(changed.graph, node, branch, "branch")
+    replace_nodes(changed.graph, [*changed.graph.node[:index], *written])
+    del changed.graph.value_info[:]
+    del changed.graph.output[:]
+    changed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
+    return changed
+
+
+def _inferred_dims(side: onnx.ModelProto, names: Collection[str]) -> dict[str, Dims]:
+    """By output its dims, where all of them are numbers or dims of the inputs."""
+    try:
+        graph = infer(side).graph
+    except (shape_inference.InferenceError, RuntimeError, ValueError):
+        return {}
+    shapes = {v.name: v.type.tensor_type.shape for v in graph.output if v.type.tensor_type.HasField("shape")}
+    dims: dict[str, Dims] = {n: [d.dim_param or d.dim_value for d in shape.dim] for n, shape in shapes.items()}
+    return {n: d for n, d in dims.items() if all(size in names or (isinstance(size, int) and size) for size in d)}
+
+
+def _rank(node: onnx.NodeProto, output: int) -> int:
+    """The rank that both branches declare for an output; 0 where they differ or it is no tensor."""
+    ranks = {len(b.output[output].type.tensor_type.shape.dim) for b in _branches(node).values()}
+    return ranks.pop() if len(ranks) == 1 else 0
+
+
+def _branches(node: onnx.NodeProto) -> dict[bool, onnx.GraphProto]:
+    return {answer: next(a.g for a in node.attribute if a.name == name) for answer, name in BRANCHES.items()}
+
+
+class _Leveling:
+    """What is put in front of one If and at the end of its branches."""
+
+    def __init__(self, model: onnx.ModelProto, node: onnx.NodeProto, setting: RewriteSetting, prefix: str) -> None:
+        self.model, self.node, self.prefix = model, node, prefix
+        # Nothing is put into the model before all of it is written.
+        self.scratch = onnx.GraphProto()
+        self.writer = SizeWriter(setting.specs, self.scratch, f"{prefix}size_")
+        recorded = next((p.value for p in node.metadata_props if p.key == BRANCH_SIZES_KEY), "{}")
+        self.recorded: dict[str, list[Dims]] = json.loads(recorded)
+
+    def sizes(self, output: int) -> str:
+        """The name of the int64 sizes of an output. Raises UnwritableSizeError."""
+        sides = {answer: self._dims(answer, output) for answer in BRANCHES}
+        parts = []
+        for axis in range(len(sides[True])):
+            first, second = sides[True][axis], sides[False][axis]
+            size = self._size(True, output, axis, first)
+            if first != second or self._handed_on(True, output) or self._handed_on(False, output):
+                size = self.writer.choose(self.node.input[0], size, self._size(False, output, axis, second))
+            parts.append(size)
+        return self.writer.vector(parts)
+
+    def fit(self, output: int, sizes: str) -> None:
+        """Cut or pad an output of both branches to `sizes`."""
+        for side, branch in zip(SIDES.values(), _branches(self.node).values(), strict=True):
+            value = branch.output[output]
+            tensor = value.type.tensor_type
+            writer = SizeWriter((), self.scratch, f"{self.prefix}{side}_{output}_")
+            is_bool = tensor.elem_type == TensorProto.BOOL
+            value.name = writer.fitted(value.name, len(tensor.shape.dim), sizes, is_bool=is_bool)
+            branch.node.extend(writer.nodes)
+            tensor.ClearField("shape")
+
+    def put_in_front(self) -> None:
+        """Put the nodes of the sizes in front of the If."""
+        graph = self.model.graph
+        names = {t.name for t in graph.initializer}
+        graph.initializer.extend(t for t in self.scratch.initializer if t.name not in names)
+        index = next(i for i, n in enumerate(graph.node) if n.output == self.node.output)
+        replace_nodes(graph, [*graph.node[:index], *self.writer.nodes, *graph.node[index:]])
+
+    def _dims(self, answer: bool, output: int) -> Dims:
+        if self.recorded:
+            return self.recorded[SIDES[answer]][output]
+        value = _branches(self.node)[answer].output[output]
+        return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
+
+    def _size(self, answer: bool, output: int, axis: int, dim: int | str) -> str:
+        outer = self._handed_on(answer, output)
+        if outer:
+            return self.writer.node("Gather", self.writer.node("Shape", outer), self.writer.constant(axis))
+        if isinstance(dim, int):
+            return self.writer.constant(dim)
+        return self.writer.expression(dim)
+
+    def _handed_on(self, answer: bool, output: int) -> str:
+        """The value outside of the If that a branch gives as it is; empty for what it computes."""
+        branch = _branches(self.node)[answer]
+        name = branch.output[output].name
+        makers = {o: n for n in branch.node for o in n.output}
+        maker = makers.get(name)
+        if maker is None or maker.op_type != "Identity" or maker.input[0] in makers:
+            return ""
+        inside = {t.name for t in branch.initializer}
+        return "" if maker.input[0] in inside else str(maker.input[0])
