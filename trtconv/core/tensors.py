@@ -45,7 +45,8 @@ class TensorSpec:
             range_text = f"{_number(low)}:{_number(high)}"
             raise InvalidRequestError(
                 f"the value range {range_text} of input '{self.name}' is not a valid {self.dtype.name} range",
-                hint=f"write LOW:HIGH (in trtconv.toml [LOW, HIGH]) within {least:g} to {most:g}",
+                hint=f"write LOW:HIGH (in trtconv.toml [LOW, HIGH]) within {least:g} to {most:g}"
+                + (", the whole numbers that FP64 holds" if most < high and self.dtype.name == "int64" else ""),
             )
 
     def __str__(self) -> str:

@@ -247,6 +247,9 @@ def test_angles_on_the_axes():
     torch.testing.assert_close(numerics.atan2(None, *sides), torch.atan2(*sides))
     infinite = torch.tensor([-torch.inf, -torch.inf, torch.inf]), torch.tensor([-1.0, 2.0, -1.0])
     torch.testing.assert_close(numerics.atan2(None, *infinite), torch.atan2(*infinite))
+    nothing = torch.full((4,), torch.nan), torch.tensor([-0.0, 0.0, 1.0, -1.0])
+    torch.testing.assert_close(numerics.atan2(None, *nothing), torch.atan2(*nothing), equal_nan=True)
+    torch.testing.assert_close(numerics.atan2(None, *nothing[::-1]), torch.atan2(*nothing[::-1]), equal_nan=True)
     spectrum = torch.fft.rfft(torch.tensor([[-1.0, 0.0, -1.0, 0.5], [1.0, 2.0, -4.0, 0.0]]))
     torch.testing.assert_close(numerics.angle(None, spectrum), spectrum.angle())
 

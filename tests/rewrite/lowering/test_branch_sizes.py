@@ -25,10 +25,10 @@ PADDED = f"y = If(short) <then_branch = a () => (float[N,W] b) {{ b = Pad(x, pad
 ALIKE = f"y = If(short) <then_branch = a () => (float[N,W] b) {{ b = Neg(x) }}, {LONG}> }}"
 
 
-def rewritten(tmp_path, body, target):
+def rewritten(tmp_path, body, target, before="", space="N=1:2:3 T=20:60:80"):
     path = tmp_path / "m.onnx"
-    onnx.save(onnx.parser.parse_model(HEAD + body), path)
-    space = parse_space(["N=1:2:3", "T=20:60:80"])
+    onnx.save(onnx.parser.parse_model(HEAD + before + body), path)
+    space = parse_space([space])
     request = RewriteRequest(path, tmp_path / "out.onnx", parse_target(target), space=space)
     return rewrite_model(request, SilentProgress())
 
@@ -43,3 +43,14 @@ def test_what_the_target_takes_is_written(tmp_path, body, target):
 def test_branches_of_other_sizes_are_refused(tmp_path):
     with pytest.raises(UnsupportedError, match=r"whose branches give other sizes: 'y' gives \[\d, 50\] or"):
         rewritten(tmp_path, PADDED, "tensorrt==8.6")
+
+
+def test_a_branch_that_is_undefined_where_it_is_not_taken_is_refused(tmp_path):
+    # Forty columns as 5 rows of 8: a view that has no sizes elsewhere.
+    viewed = """y = If(short) <
+      then_branch = a () => (float[N,T] b) { s40 = Constant<value_ints = [0, 5, 8]>() v = Reshape(x, s40)
+        s2 = Constant<value_ints = [0, -1]>() b = Reshape(v, s2) }, """ + LONG + "> }"
+    is_forty = "forty = Constant<value_int = 40>() is_forty = Equal(size, forty)"
+    body = viewed.replace("short", "is_forty")
+    with pytest.raises(UnsupportedError, match=r"is undefined at .* where it is not taken"):
+        rewritten(tmp_path, body, "tensorrt==8.6", is_forty, "N=1:2:3 T=20:40:80")

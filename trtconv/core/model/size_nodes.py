@@ -38,6 +38,9 @@ CALLS = {
     "abs": "Abs",
 }
 
+LOGIC = ("Not", "And", "Or")
+FLAGS = (*LOGIC, "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+
 
 class UnwritableSizeError(Exception):
     """The expression is none of sizes of the inputs, or has parts that ONNX's operators do not give."""
@@ -106,16 +109,39 @@ class SizeWriter:
         self.nodes.append(onnx.helper.make_node(op, list(inputs), [name], name, **attributes))
         return name
 
-    def choose(self, condition: str, first: str, second: str) -> str:
-        """One of two sizes, by a boolean scalar; written so that each term is bounded by a size.
+    def choose(self, flag: str, first: str, second: str) -> str:
+        """One of two sizes, by an int64 scalar that is 1 or 0; written so that each term is bounded by a size.
 
         By a Where, and by `second + flag * (first - second)`, TensorRT-RTX 1.7 ends with a segmentation fault.
         """
-        from onnx import TensorProto
-
-        flag = self.node("Cast", condition, to=TensorProto.INT64)
         other = self.node("Sub", self.constant(1), flag)
         return self.node("Add", self.node("Mul", flag, first), self.node("Mul", other, second))
+
+    def flag(self, condition: str, makers: Mapping[str, onnx.NodeProto]) -> str:
+        """1 where a condition holds and else 0, in arithmetic where `makers` has what compares two int64.
+
+        TensorRT 8.6 builds no bool that is worked out beside shapes and decides an If as well.
+        """
+        from onnx import TensorProto
+
+        maker = makers.get(condition)
+        kind = "" if maker is None else maker.op_type
+        if maker is None or kind not in FLAGS:
+            return self.node("Cast", condition, to=TensorProto.INT64)
+        if kind in LOGIC:
+            parts = [self.flag(name, makers) for name in maker.input]
+            if kind == "And":
+                return self.node("Mul", *parts)
+            return self.node("Sub", self.constant(1), parts[0]) if kind == "Not" else self.node("Max", *parts)
+        first, second = maker.input
+        if kind in ("Less", "LessOrEqual"):
+            first, second = second, first
+        one, more = self.constant(1), self.node("Sub", first, second)
+        if kind == "Equal":
+            return self.node("Sub", one, self.node("Min", self.node("Abs", more), one))
+        if kind.endswith("OrEqual"):
+            more = self.node("Add", more, one)
+        return self.node("Min", self.node("Max", more, self.constant(0)), one)
 
     def vector(self, sizes: Sequence[str]) -> str:
         """Scalars as one int64 vector."""

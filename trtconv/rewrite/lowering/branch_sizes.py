@@ -1,8 +1,8 @@
 """Ifs whose branches give other sizes, for a target that takes the sizes of the one for the other.
 
 TensorRT 8.6 wants both branches of an If to have the same sizes at each shape, also the one that is not taken. Measured
-on an H200: `y = If(T < 50) {Pad(x, 50 - T)} else {0.5 x}` builds, and gives [N, 50] and half of x at every T; a larger
-network ends in infer_shapes by SIGSEGV.
+on an H200: `y = If(T < 50) {Pad(x, 50 - T)} else {0.5 x}` builds, and gives [N, 50] and half of x at every T. A branch
+that has no sizes where it is not taken (`y.view(n, 2, t)` of what has more elements) ends infer_shapes by SIGSEGV.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def require_alike_branches(model: onnx.ModelProto, setting: RewriteSetting) -> None:
-    """Raise UnsupportedError for an If of the main graph whose branches differ in a size at a sample point."""
+    """Raise UnsupportedError for an If of the main graph whose branches differ in a size at a sample point.
+
+    Also for one of which a branch fails at a point at which the other does not.
+    """
     if not setting.target.facts.branches_of_one_size or external_files(model):
         return
     points = [p for p in sample_points(setting.space, setting.specs) if p.values == "random"]
@@ -31,6 +34,14 @@ def require_alike_branches(model: onnx.ModelProto, setting: RewriteSetting) -> N
         if node.op_type != "If":
             continue
         first, second = (_shapes(model, index, answer, setting, points) for answer in BRANCHES)
+        lacking = next((p for p in map(str, points) if (p in first) is not (p in second)), None)
+        if lacking is not None:
+            raise UnsupportedError(
+                f"{setting.target} works out the shapes of both branches of an If at every size, and crashes where one "
+                f"has none: one of '{node.name or node.output[0]}' is undefined at {lacking}, where it is not taken",
+                hint="write both ways in the module so that each runs at every size, or choose a newer target",
+                where=origin_of(node).source or None,
+            )
         for point in first.keys() & second.keys():
             for name, shape in first[point].items():
                 if shape != second[point][name]:

@@ -17,10 +17,10 @@ from onnx import TensorProto, shape_inference
 
 from trtconv.core.ledger.records import LedgerEntry, Proof
 from trtconv.core.model.bodies import replace_nodes
-from trtconv.core.model.inference import infer, without_weights
+from trtconv.core.model.inference import infer, inferred_types, without_weights
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
-from trtconv.core.model.size_nodes import SizeWriter, UnwritableSizeError
+from trtconv.core.model.size_nodes import LOGIC, SizeWriter, UnwritableSizeError
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.branches import write_out
 from trtconv.rewrite.lowering.settled_ifs import BRANCHES
@@ -126,6 +126,7 @@ class _Leveling:
         # Nothing is put into the model before all of it is written.
         self.scratch = onnx.GraphProto()
         self.writer = SizeWriter(setting.specs, self.scratch, f"{prefix}size_")
+        self.flag = ""
         recorded = next((p.value for p in node.metadata_props if p.key == BRANCH_SIZES_KEY), "{}")
         self.recorded: dict[str, list[Dims]] = json.loads(recorded)
 
@@ -137,7 +138,8 @@ class _Leveling:
             first, second = sides[True][axis], sides[False][axis]
             size = self._size(True, output, axis, first)
             if first != second or self._handed_on(True, output) or self._handed_on(False, output):
-                size = self.writer.choose(self.node.input[0], size, self._size(False, output, axis, second))
+                self.flag = self.flag or self.writer.flag(self.node.input[0], self._whole_comparisons())
+                size = self.writer.choose(self.flag, size, self._size(False, output, axis, second))
             parts.append(size)
         return self.writer.vector(parts)
 
@@ -159,6 +161,17 @@ class _Leveling:
         graph.initializer.extend(t for t in self.scratch.initializer if t.name not in names)
         index = next(i for i, n in enumerate(graph.node) if n.output == self.node.output)
         replace_nodes(graph, [*graph.node[:index], *self.writer.nodes, *graph.node[index:]])
+
+    def _whole_comparisons(self) -> dict[str, onnx.NodeProto]:
+        """The makers of truths in the main graph that compare int64, or join such truths."""
+        types = inferred_types(without_weights(self.model))
+        makers = {o: n for n in self.model.graph.node for o in n.output if types.get(o) == TensorProto.BOOL}
+
+        def is_whole(node: onnx.NodeProto) -> bool:
+            read = TensorProto.BOOL if node.op_type in LOGIC else TensorProto.INT64
+            return all(types.get(name) == read for name in node.input)
+
+        return {name: node for name, node in makers.items() if is_whole(node)}
 
     def _dims(self, answer: bool, output: int) -> Dims:
         if self.recorded:

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741 - attacks are written as users write them
+# ruff: noqa: E501, E741, RUF046, RUF059 - attacks are written as users write them
 """Pictures: letterboxes, colours, histograms, windows, anchors, boxes, warps."""
 
 from __future__ import annotations

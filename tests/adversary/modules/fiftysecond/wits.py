@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF012 - attacks are written as users write them
 """Python's wits: what a size or a state does without a tensor."""
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def collatz(n: int) -> int:
     return k
 
 
-@forward(X, dims=D, feeds=own((1, 27), (2, 97), (1, 2), (1, 128), (3, 171), (4, 313)))
+@forward(X, dims=D, feeds=own((1, 27), (2, 97), (1, 2), (1, 128), (3, 171), (4, 313)), refused="the module cannot be exported")
 def A6725ScriptedCollatz(self, x):
     """A scripted loop over a whole number that is the size; its count is a gain."""
     return x * (collatz(x.shape[1]) / 100)
@@ -221,7 +221,7 @@ def A6730FlagsOfSize(self, x):
     return y if r & Rate.HIGH else -y
 
 
-@forward(X, dims=D, feeds=own((1, 2), (2, 3), (4, 400), (3, 211), (1, 355)))
+@forward(X, dims=D, feeds=own((1, 2), (2, 3), (4, 400), (3, 211), (1, 355)), refused="the module cannot be exported")
 def A6731Checksummed(self, x):
     """A gain by a checksum of the shape's bytes, a hash of a tuple and a count of bits."""
     n, t = x.shape

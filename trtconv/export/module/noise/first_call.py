@@ -113,7 +113,9 @@ def _with_content(module: nn.Module, content: Mapping[str, Any]) -> Iterator[Non
 
     def fill(values: list[Any]) -> None:
         for (space, name, current, _), value in zip(held, values, strict=True):
-            if isinstance(current, torch.Tensor) and current.shape == value.shape:
+            # What is expanded has one memory for many elements, which nothing can be copied into.
+            is_own = isinstance(current, torch.Tensor) and torch._debug_has_internal_overlap(current) != 1
+            if is_own and current.shape == value.shape:
                 current.data.copy_(value)
                 space[name] = current
             else:

@@ -202,7 +202,7 @@ def atan2(func: Any, y: Any, x: Any) -> Any:
         torch.tensor(math.pi, dtype=wide),
     )
     slope = torch.atan(y / x)
-    whole = torch.where(x < 0, slope + half_turn, torch.where(x == 0, half_turn * 0.5, slope))
+    whole = torch.where(x < 0, slope + half_turn, torch.where(x == 0, slope.abs() * half_turn.sign(), slope))
     at_zero = torch.where(torch.reciprocal(x) < 0, half_turn, y)
     return torch.where(torch.logical_and(x == 0, y == 0), at_zero, whole).to(dtype)
 
