@@ -99,6 +99,13 @@ def test_dims_without_a_meaning_are_left(tmp_path):
     assert "level-branches" not in names_of(rewritten(tmp_path, model_of(then, LONG), "tensorrt-rtx"))
 
 
+def test_dims_of_which_nothing_is_said_are_left(tmp_path):
+    model = model_of(PADDED, LONG)
+    for attribute in model.graph.node[-1].attribute:
+        attribute.g.output[0].type.tensor_type.shape.dim[1].Clear()
+    assert "level-branches" not in names_of(rewritten(tmp_path, model, "tensorrt-rtx"))
+
+
 def test_wrong_recorded_dims_are_taken_back(tmp_path):
     recorded = {"then": [["N", 49]], "else": [["N", "T"]]}
     result = rewritten(tmp_path, model_of(PADDED, LONG, recorded), "tensorrt-rtx")

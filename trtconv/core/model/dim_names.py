@@ -41,6 +41,11 @@ def axis_name(tensor: str, axis: int) -> str:
     return f"{stem if stem[0].isalpha() else 'input_' + stem}_dim{axis}"
 
 
+def declared_dims(value: onnx.ValueInfoProto) -> list[int | str]:
+    """The dims of a tensor as numbers and names; an empty text for one of which nothing is said."""
+    return [d.dim_value if d.HasField("dim_value") else d.dim_param for d in value.type.tensor_type.shape.dim]
+
+
 def is_placeholder(name: str) -> bool:
     """True for what names nothing: `?`, `-1`, `None`, an empty text."""
     return not re.search(r"[A-Za-z]", name) or name.strip().lower() in _PLACEHOLDERS

@@ -17,6 +17,7 @@ from onnx import TensorProto, shape_inference
 
 from trtconv.core.ledger.records import LedgerEntry, Proof
 from trtconv.core.model.bodies import replace_nodes
+from trtconv.core.model.dim_names import declared_dims
 from trtconv.core.model.inference import infer, inferred_types, without_weights
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
@@ -46,6 +47,9 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
         if not uneven:
             continue
         leveling = _Leveling(model, node, setting, f"trtconv_level_{turn}_")
+        if not setting.proof and not leveling.recorded:
+            # What a foreign file says of its sizes need not be so.
+            continue
         try:
             sizes = [leveling.sizes(output) for output in uneven]
         except (UnwritableSizeError, SyntaxError):
@@ -103,9 +107,8 @@ def _inferred_dims(side: onnx.ModelProto, names: Collection[str]) -> dict[str, D
         graph = infer(side).graph
     except (shape_inference.InferenceError, RuntimeError, ValueError):
         return {}
-    shapes = {v.name: v.type.tensor_type.shape for v in graph.output if v.type.tensor_type.HasField("shape")}
-    dims: dict[str, Dims] = {n: [d.dim_param or d.dim_value for d in shape.dim] for n, shape in shapes.items()}
-    return {n: d for n, d in dims.items() if all(size in names or (isinstance(size, int) and size) for size in d)}
+    dims = {v.name: declared_dims(v) for v in graph.output if v.type.tensor_type.HasField("shape")}
+    return {n: d for n, d in dims.items() if all(size in names or isinstance(size, int) for size in d)}
 
 
 def _rank(node: onnx.NodeProto, output: int) -> int:
@@ -176,8 +179,7 @@ class _Leveling:
     def _dims(self, answer: bool, output: int) -> Dims:
         if self.recorded:
             return self.recorded[SIDES[answer]][output]
-        value = _branches(self.node)[answer].output[output]
-        return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
+        return declared_dims(_branches(self.node)[answer].output[output])
 
     def _size(self, answer: bool, output: int, axis: int, dim: int | str) -> str:
         outer = self._handed_on(answer, output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.model.dim_names import axis_name
+from trtconv.core.model.dim_names import axis_name, declared_dims
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_text
 from trtconv.proof.joint_sizes import count_sizes, size_grids
@@ -25,7 +25,7 @@ MOST_SIZES = 1 << 22
 
 def dims_of_outputs(graph: onnx.GraphProto) -> list[Dims]:
     """By output its dims, as a side that was exported on its own names them."""
-    return [[d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in graph.output]
+    return [declared_dims(value) for value in graph.output]
 
 
 def dims_of_all(low: Dims, high: Dims, is_low: Holds, space: ShapeSpace) -> Dims:
@@ -40,7 +40,7 @@ def _common(low: int | str, high: int | str, is_low: Holds, space: ShapeSpace) -
     import numpy as np
 
     names = list(space)
-    if not low or not high or count_sizes(space) > MOST_SIZES:
+    if "" in (low, high) or count_sizes(space) > MOST_SIZES:
         return ""
     common = {low, high}
     try:
