@@ -58,7 +58,7 @@ def test_a_module_is_moved_likewise(corners: bool, mode: str) -> None:
     changes = [next(iter(run({"x": x}).values())) - expected for run in runner.resampled(exact)]
     for change in changes:
         assert 0 < np.abs(change).max() <= 4 * 24 * MOVED_BY * np.abs(x).max() * 4
-    # To all four sides of a picture: two by two they are opposite.
+    # To all four sides of a picture: two by two they are opposite, but for the rounding of sums in FP64.
     np.testing.assert_allclose(changes[0], -changes[1], rtol=1e-5, atol=1e-12)
     np.testing.assert_allclose(changes[2], -changes[3], rtol=1e-5, atol=1e-12)
     assert np.abs(changes[0] - changes[2]).max() > 0

@@ -11,7 +11,8 @@ from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
 
 HEAD = """<ir_version: 8, opset_import: ["": 17]>
-g (float[N,T] x) => (float[N,U] y) <int64 one = {1}, int64 fifty = {50}, float half = {0.5}, int64[1] zero = {0}> {
+g (float[N,T] x) => (float[N,U] y) <int64 one = {1}, int64 fifty = {50}, float half = {0.5}, int64[1] zero = {0},
+  int64[1] first = {1}, int64[1] limit = {50}, int64[1] eight = {8}> {
   shape = Shape(x)
   size = Gather(shape, one)
   short = Less(size, fifty)
@@ -25,12 +26,15 @@ PADDED = f"y = If(short) <then_branch = a () => (float[N,W] b) {{ b = Pad(x, pad
 ALIKE = f"y = If(short) <then_branch = a () => (float[N,W] b) {{ b = Neg(x) }}, {LONG}> }}"
 
 
-def rewritten(tmp_path, body, target, before="", space="N=1:2:3 T=20:60:80"):
+def rewrite_saved(tmp_path, model, target, space="N=1:2:3 T=20:60:80"):
     path = tmp_path / "m.onnx"
-    onnx.save(onnx.parser.parse_model(HEAD + before + body), path)
-    space = parse_space([space])
-    request = RewriteRequest(path, tmp_path / "out.onnx", parse_target(target), space=space)
+    onnx.save(model, path)
+    request = RewriteRequest(path, tmp_path / "out.onnx", parse_target(target), space=parse_space([space]))
     return rewrite_model(request, SilentProgress())
+
+
+def rewritten(tmp_path, body, target, before="", **space):
+    return rewrite_saved(tmp_path, onnx.parser.parse_model(HEAD + before + body), target, **space)
 
 
 @pytest.mark.parametrize(("body", "target"), [(ALIKE, "tensorrt==8.6"), (PADDED, "tensorrt-rtx")])
@@ -53,4 +57,4 @@ def test_a_branch_that_is_undefined_where_it_is_not_taken_is_refused(tmp_path):
     is_forty = "forty = Constant<value_int = 40>() is_forty = Equal(size, forty)"
     body = viewed.replace("short", "is_forty")
     with pytest.raises(UnsupportedError, match=r"is undefined at .* where it is not taken"):
-        rewritten(tmp_path, body, "tensorrt==8.6", is_forty, "N=1:2:3 T=20:40:80")
+        rewritten(tmp_path, body, "tensorrt==8.6", is_forty, space="N=1:2:3 T=20:40:80")

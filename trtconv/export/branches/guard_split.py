@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+
 class NoConditionError(Exception):
     """The guard cannot be written as nodes, or does not part the space in two."""
 

@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 Origins = dict[str, tuple[str, str]]
 # torch/_export/passes/_node_metadata_hook.py: nodes that torch.export itself put in, such as the sizes of an input.
 _NO_MODULE = "_empty_nn_module_stack_from_metadata_hook"
+# An axis of multiples, as torch.onnx calls it: the symbol stands for how many.
+UNITS = re.compile(r"dim_(?P<multiple>\d+)_(?P<symbol>s\d+)")
 
 
 class StaticAxisError(TrtconvError):
     """The exporter made an axis static that the user wants dynamic."""
-
-# An axis of multiples, as torch.onnx calls it: the symbol stands for how many.
-UNITS = re.compile(r"dim_(?P<multiple>\d+)_(?P<symbol>s\d+)")
 
 
 def finish(

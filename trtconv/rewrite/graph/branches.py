@@ -7,7 +7,26 @@ from collections.abc import Iterator
 import onnx
 from onnx import helper
 
-from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.bodies import bodies_of, replace_nodes
+
+# The attributes of an If, by the answer of its condition.
+BRANCHES = {True: "then_branch", False: "else_branch"}
+
+
+def branch_of(node: onnx.NodeProto, answer: bool) -> onnx.GraphProto:
+    """The branch of an If that is taken at an answer."""
+    return next(a.g for a in node.attribute if a.name == BRANCHES[answer])
+
+
+def up_to_branch(model: onnx.ModelProto, index: int, answer: bool) -> onnx.ModelProto:
+    """A copy of a model up to the If at an index, with a branch in its place; types that were recorded are left out."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    node = changed.graph.node[index]
+    written = write_out(changed.graph, node, branch_of(node, answer), f"branch{index}")
+    replace_nodes(changed.graph, [*changed.graph.node[:index], *written])
+    del changed.graph.value_info[:]
+    return changed
 
 
 def write_out(

@@ -11,13 +11,12 @@ import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError, UnsupportedError
-from trtconv.core.model.bodies import replace_nodes
 from trtconv.core.model.file import external_files
 from trtconv.core.model.provenance import origin_of
 from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
 from trtconv.rewrite.engine.rounds import RewriteSetting
-from trtconv.rewrite.graph.branches import write_out
-from trtconv.rewrite.lowering.settled_ifs import BRANCHES, leading_part
+from trtconv.rewrite.graph.branches import BRANCHES, up_to_branch
+from trtconv.rewrite.lowering.settled_ifs import leading_part
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -58,14 +57,8 @@ def _shapes(
     model: onnx.ModelProto, index: int, answer: bool, setting: RewriteSetting, points: list[SamplePoint]
 ) -> dict[str, Shapes]:
     """By point the sizes that a branch gives, whether it is taken there or not; without points at which it fails."""
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
-    node = changed.graph.node[index]
-    names = [o for o in node.output if o]
-    branch = next(a.g for a in node.attribute if a.name == BRANCHES[answer])
-    written = write_out(changed.graph, node, branch, f"branch{index}")
-    replace_nodes(changed.graph, [*changed.graph.node[:index], *written, *changed.graph.node[index + 1 :]])
-    del changed.graph.value_info[:]
+    changed = up_to_branch(model, index, answer)
+    names = [o for o in model.graph.node[index].output if o]
     shapes: dict[str, Shapes] = {}
     try:
         run = OnnxRuntimeRunner(leading_part(changed, names).SerializeToString())

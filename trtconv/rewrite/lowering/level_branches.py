@@ -23,8 +23,7 @@ from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
 from trtconv.core.model.size_nodes import LOGIC, SizeWriter, UnwritableSizeError
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
-from trtconv.rewrite.graph.branches import write_out
-from trtconv.rewrite.lowering.settled_ifs import BRANCHES
+from trtconv.rewrite.graph.branches import BRANCHES, branch_of, up_to_branch
 
 NAME = "level-branches"
 WHY = "TensorRT wants one size of both branches of an If, also of the one that is not taken."
@@ -82,23 +81,13 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
 def _uneven_outputs(light: onnx.ModelProto, node: onnx.NodeProto, names: Collection[str]) -> list[int]:
     """The outputs of an If but those of which both branches have the same sizes, as inference names them."""
     index = next(i for i, n in enumerate(light.graph.node) if n.output == node.output)
-    first, second = (_inferred_dims(_with_branch(light, index, answer), names) for answer in BRANCHES)
+    sides = [up_to_branch(light, index, answer) for answer in BRANCHES]
+    for side in sides:
+        del side.graph.output[:]
+        side.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
+    first, second = (_inferred_dims(side, names) for side in sides)
     outputs = [(i, name) for i, name in enumerate(node.output) if name and _rank(node, i)]
     return [i for i, name in outputs if name not in first or first[name] != second.get(name)]
-
-
-def _with_branch(light: onnx.ModelProto, index: int, answer: bool) -> onnx.ModelProto:
-    """A copy with one branch in the place of the If, whose outputs are the model's."""
-    changed = onnx.ModelProto()
-    changed.CopyFrom(light)
-    node = changed.graph.node[index]
-    branch = next(a.g for a in node.attribute if a.name == BRANCHES[answer])
-    written = write_out(changed.graph, node, branch, "branch")
-    replace_nodes(changed.graph, [*changed.graph.node[:index], *written])
-    del changed.graph.value_info[:]
-    del changed.graph.output[:]
-    changed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
-    return changed
 
 
 def _inferred_dims(side: onnx.ModelProto, names: Collection[str]) -> dict[str, Dims]:
@@ -113,12 +102,9 @@ def _inferred_dims(side: onnx.ModelProto, names: Collection[str]) -> dict[str, D
 
 def _rank(node: onnx.NodeProto, output: int) -> int:
     """The rank that both branches declare for an output; 0 where they differ or it is no tensor."""
-    ranks = {len(b.output[output].type.tensor_type.shape.dim) for b in _branches(node).values()}
+    branches = [branch_of(node, answer) for answer in BRANCHES]
+    ranks = {len(b.output[output].type.tensor_type.shape.dim) for b in branches}
     return ranks.pop() if len(ranks) == 1 else 0
-
-
-def _branches(node: onnx.NodeProto) -> dict[bool, onnx.GraphProto]:
-    return {answer: next(a.g for a in node.attribute if a.name == name) for answer, name in BRANCHES.items()}
 
 
 class _Leveling:
@@ -148,7 +134,8 @@ class _Leveling:
 
     def fit(self, output: int, sizes: str) -> None:
         """Cut or pad an output of both branches to `sizes`."""
-        for side, branch in zip(SIDES.values(), _branches(self.node).values(), strict=True):
+        for answer, side in SIDES.items():
+            branch = branch_of(self.node, answer)
             value = branch.output[output]
             tensor = value.type.tensor_type
             writer = SizeWriter((), self.scratch, f"{self.prefix}{side}_{output}_")
@@ -179,7 +166,7 @@ class _Leveling:
     def _dims(self, answer: bool, output: int) -> Dims:
         if self.recorded:
             return self.recorded[SIDES[answer]][output]
-        return declared_dims(_branches(self.node)[answer].output[output])
+        return declared_dims(branch_of(self.node, answer).output[output])
 
     def _size(self, answer: bool, output: int, axis: int, dim: int | str) -> str:
         outer = self._handed_on(answer, output)
@@ -191,7 +178,7 @@ class _Leveling:
 
     def _handed_on(self, answer: bool, output: int) -> str:
         """The value outside of the If that a branch gives as it is; empty for what it computes."""
-        branch = _branches(self.node)[answer]
+        branch = branch_of(self.node, answer)
         name = branch.output[output].name
         makers = {o: n for n in branch.node for o in n.output}
         maker = makers.get(name)

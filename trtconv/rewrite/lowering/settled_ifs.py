@@ -31,11 +31,10 @@ from trtconv.proof.points import batch_dims, sample_points
 from trtconv.proof.size_arithmetic import SizeArithmetic, truths
 from trtconv.proof.size_elements import NotSizesError
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
-from trtconv.rewrite.graph.branches import write_out
+from trtconv.rewrite.graph.branches import branch_of, write_out
 
 NAME = "settled-ifs"
 WHY = "No TensorRT takes an If inside an If; one that asks the same of every size needs no If."
-BRANCHES = {True: "then_branch", False: "else_branch"}
 # The size of what these give depends on values, and they draw numbers: no shape behind them is one of sizes alone.
 BY_DATA = ("NonZero", "NonMaxSuppression", "Unique", "Compress", "RandomNormal", "RandomUniform", "Loop", "Bernoulli")
 MOST_TURNS = 64
@@ -60,8 +59,7 @@ def settle_ifs(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteR
         for index in sorted(answers, reverse=True):
             node = model.graph.node[index]
             before = (node_text(node),)
-            branch = next(a.g for a in node.attribute if a.name == BRANCHES[answers[index]])
-            nodes = write_out(model.graph, node, branch, f"if{inlined}")
+            nodes = write_out(model.graph, node, branch_of(node, answers[index]), f"if{inlined}")
             inlined += 1
             entry = LedgerEntry(
                 NAME,

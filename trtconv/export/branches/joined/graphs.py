@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.dim_names import declared_dims
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY, SPACE_KEY
 from trtconv.export.branches.guard_split import GuardCut, condition_nodes
 from trtconv.export.branches.joined.cuts import Cut
-from trtconv.export.branches.joined.outputs import dims_of_all, dims_of_outputs, level_outputs, open_dims
+from trtconv.export.branches.joined.outputs import dims_of_all, level_outputs, open_dims
 from trtconv.export.exporters.trace import Trace
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
 
     models = [load_model(low, weights=True), load_model(high, weights=True)]
     is_low = cut.holds_at if isinstance(cut, Cut) else cut.guard.holds_at
-    sides = [dims_of_outputs(m.graph) for m in models]
+    sides = [[declared_dims(v) for v in m.graph.output] for m in models]
     whole_dims = [dims_of_all(one, other, is_low, trace.space) for one, other in zip(*sides, strict=True)]
     sizes = {
         branch: [[dim or own for dim, own in zip(*pair, strict=True)] for pair in zip(whole_dims, side, strict=True)]

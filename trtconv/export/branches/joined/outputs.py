@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.model.dim_names import axis_name, declared_dims
+from trtconv.core.model.dim_names import axis_name
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_text
 from trtconv.proof.joint_sizes import count_sizes, size_grids
@@ -21,11 +21,6 @@ Dims = list[int | str]
 Holds = Callable[[Mapping[str, "Array"]], "Array"]
 # Joint sizes beyond which nothing is said of two sides together.
 MOST_SIZES = 1 << 22
-
-
-def dims_of_outputs(graph: onnx.GraphProto) -> list[Dims]:
-    """By output its dims, as a side that was exported on its own names them."""
-    return [declared_dims(value) for value in graph.output]
 
 
 def dims_of_all(low: Dims, high: Dims, is_low: Holds, space: ShapeSpace) -> Dims:
