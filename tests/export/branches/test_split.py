@@ -30,6 +30,12 @@ def make():
 """
 
 
+def traced(space, batch, size):
+    """A trace at these sizes, of an input `x:float32[N,T,4]`."""
+    specs = (parse_tensor("x:float32[N,T,4]"),)
+    return SimpleNamespace(specs=specs, space=space, sizes=(("N", batch), ("T", size)), region=())
+
+
 def export_three(write_module, export, middle):
     result = export(f"{write_module(THREE.format(middle=middle))}:make", ["x:float32[N,T,4]"], "N=1:2:3 T=11:40:70")
     runner = OnnxRuntimeRunner(result.model)
@@ -74,7 +80,7 @@ else_branch = b () => (float[N,U,4] r) {{ r = Relu(x) }}>"""
 def test_a_part_that_fails_outside_of_its_sizes_is_nested(tmp_path):
     """The middle part takes 30 steps, which sizes up to 29 do not have."""
     space = parse_space(["N=2 T=11:40:70"])
-    trace = SimpleNamespace(specs=(parse_tensor("x:float32[N,T,4]"),), space=space, sizes=(("N", 2), ("T", 33)))
+    trace = traced(space, 2, 33)
     low, high, both = (tmp_path / f"{n}.onnx" for n in ("low", "high", "both"))
     for path, body in ((low, "output = Neg(x)"), (high, CHOICE.format())):
         model = onnx.parser.parse_model(PART.format(body=body))
@@ -96,9 +102,7 @@ def test_a_part_that_fails_outside_of_its_sizes_is_nested(tmp_path):
 
 def test_a_part_with_nested_parts_keeps_its_names_apart(tmp_path):
     """An If in a branch has values of its own, which are called like those of the branch once it gets a prefix."""
-    trace = SimpleNamespace(
-        specs=(parse_tensor("x:float32[N,T,4]"),), space=parse_space(["N=2 T=11:40:70"]), sizes=(("N", 2), ("T", 33))
-    )
+    trace = traced(parse_space(["N=2 T=11:40:70"]), 2, 33)
     paths = [tmp_path / f"{n}.onnx" for n in ("low", "high", "both", "again")]
     for path, body in zip(paths, ("output = Neg(x)", "output = Relu(x)"), strict=False):
         onnx.save(onnx.parser.parse_model(PART.format(body=body)), path)
@@ -112,9 +116,7 @@ def test_a_part_with_nested_parts_keeps_its_names_apart(tmp_path):
 
 
 def test_an_input_moves_though_a_part_holds_one_size(tmp_path):
-    trace = SimpleNamespace(
-        specs=(parse_tensor("x:float32[N,T,4]"),), space=parse_space(["N=2 T=32:32:64%32"]), sizes=(("N", 2), ("T", 32))
-    )
+    trace = traced(parse_space(["N=2 T=32:32:64%32"]), 2, 32)
     paths = [tmp_path / f"{n}.onnx" for n in ("low", "high", "both")]
     for path, body, size in zip(paths, ("output = Neg(x)", "output = Relu(x)"), (32, 64), strict=False):
         onnx.save(onnx.parser.parse_model(PART.format(body=body).replace("N,T,4", f"N,{size},4")), path)
@@ -127,9 +129,7 @@ def test_an_input_moves_though_a_part_holds_one_size(tmp_path):
 
 def test_a_weight_and_a_value_of_one_name_stay_apart(tmp_path):
     """The parts of `low` hold two weights `k`, and in `high` a value is called so."""
-    trace = SimpleNamespace(
-        specs=(parse_tensor("x:float32[N,T,4]"),), space=parse_space(["N=2 T=11:40:70"]), sizes=(("N", 2), ("T", 33))
-    )
+    trace = traced(parse_space(["N=2 T=11:40:70"]), 2, 33)
     paths = [tmp_path / f"{n}.onnx" for n in ("first", "second", "low", "high", "whole")]
     weight = PART.replace("<int64 axis", "<float k = {{{k}}}, int64 axis")
     for path, body in zip(paths[:2], ("5.0", "7.0"), strict=True):
@@ -146,9 +146,7 @@ def test_a_weight_and_a_value_of_one_name_stay_apart(tmp_path):
 
 def test_weights_of_one_name_stay_apart(tmp_path):
     """A part that was joined itself holds `high/k` already, in whatever order."""
-    trace = SimpleNamespace(
-        specs=(parse_tensor("x:float32[N,T,4]"),), space=parse_space(["N=2 T=11:40:70"]), sizes=(("N", 2), ("T", 33))
-    )
+    trace = traced(parse_space(["N=2 T=11:40:70"]), 2, 33)
     parts = [tmp_path / f"{k}.onnx" for k in (1, 2, 3)]
     for path in parts:
         model = onnx.parser.parse_model(PART.format(body="output = Mul(x, k)"))
@@ -167,7 +165,7 @@ def test_weights_of_one_name_stay_apart(tmp_path):
 def test_a_joined_model_is_run_where_both_cuts_turn(tmp_path):
     """It fails at the one pair at which neither dim alone shows it."""
     space = parse_space(["N=2:3:9 T=11:40:70"])
-    trace = SimpleNamespace(specs=(parse_tensor("x:float32[N,T,4]"),), space=space, sizes=(("N", 3), ("T", 33)))
+    trace = traced(space, 3, 33)
     body = """n = Shape<start=0, end=2>(x) k = Constant<value_ints=[7, 29]>() e = Equal(n, k) i = Cast<to=7>(e)
 m = ReduceSum<keepdims=0>(i) two = Constant<value_int=2>() all = Equal(m, two) low = Less(m, two)
 p = If(low) <then_branch = a () => (float[N,U,4] q) { q = Neg(x) },

@@ -25,6 +25,8 @@ _GUARD = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
+# `  - The values of W = L['x'].size()[3] and H = L['x'].size()[2] must always be equal.`
+_ALWAYS_EQUAL = re.compile(r"^\s*- (The values of .*) must always be equal\.", re.MULTILINE)
 # `  H = 2*_H - 1` under "Suggested fixes".
 _MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<offset> [+-] \d+)?$", re.MULTILINE)
 # `  - solving the guards generated for T = L['x'].size()[1] resulted in a specialized value of 11.`: of guards that
@@ -120,9 +122,14 @@ def unproved_guards(text: str) -> tuple[Guard, ...]:
             guard = guard.replace(size, name)
         identifiers = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", guard))
         guards.append(Guard(guard, tuple(w for w in identifiers if w not in FUNCTIONS and not iskeyword(w))))
+    guards += [Guard(f"{a} == {b}", (a, b)) for a, *others in _equal_names(text) for b in others]
     # A fix would prove the guards on its dim, which may hold without it: `2*((H - 1)//8) < 1 + (H - 1)//4` at any H.
     dims_of_guards = {name for guard in guards for name in guard.names}
     return (*guards, *(fix for fix in _of_fixes(text) if not dims_of_guards.intersection(fix.names)))
+
+
+def _equal_names(text: str) -> list[list[str]]:
+    return [[m["name"] for m in _NAME.finditer(line)] for line in _ALWAYS_EQUAL.findall(text)]
 
 
 def _of_fixes(text: str) -> list[Guard]:
@@ -142,7 +149,10 @@ def _all_read(text: str) -> bool:
     size that does not come from the guards.
     """
     guarded = {name for guard in unproved_guards(text) for name in guard.names}
-    solved = [re.compile(rf"\s*{m['name']} = \d+$") for m in _SOLVED.finditer(text) if m["name"] in guarded]
+    solved_names = {m["name"] for m in _SOLVED.finditer(text) if m["name"] in guarded}
+    # What is equal to one that was solved is solved with it.
+    solved_names |= {n for names in _equal_names(text) if solved_names.intersection(names) for n in names}
+    solved = [re.compile(rf"\s*{name} = \d+$") for name in solved_names]
     bounded = [_BOUNDED.match(line) for line in _fixes(text)]
     return all(
         _MULTIPLE.match(line)

@@ -40,7 +40,9 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
     names = {n for spec in setting.specs for n in spec.names()}
     light: onnx.ModelProto | None = None
     turn = 0
-    for node in [n for n in model.graph.node if n.op_type == "If"]:
+    for outputs in [list(n.output) for n in model.graph.node if n.op_type == "If"]:
+        # What is put in front of one makes the graph's nodes anew.
+        node = next(n for n in model.graph.node if list(n.output) == outputs)
         light = light or without_weights(model)
         uneven = _uneven_outputs(light, node, names)
         if not uneven:
@@ -125,6 +127,10 @@ class _Leveling:
         parts = []
         for axis in range(len(sides[True])):
             first, second = sides[True][axis], sides[False][axis]
+            if self.recorded and first == second != "":
+                # An export compared it with both sides at all sizes.
+                parts.append(self._written(first))
+                continue
             size = self._size(True, output, axis, first)
             if first != second or self._handed_on(True, output) or self._handed_on(False, output):
                 self.flag = self.flag or self.writer.flag(self.node.input[0], self._whole_comparisons())
@@ -172,9 +178,10 @@ class _Leveling:
         outer = self._handed_on(answer, output)
         if outer:
             return self.writer.node("Gather", self.writer.node("Shape", outer), self.writer.constant(axis))
-        if isinstance(dim, int):
-            return self.writer.constant(dim)
-        return self.writer.expression(dim)
+        return self._written(dim)
+
+    def _written(self, dim: int | str) -> str:
+        return self.writer.constant(dim) if isinstance(dim, int) else self.writer.expression(dim)
 
     def _handed_on(self, answer: bool, output: int) -> str:
         """The value outside of the If that a branch gives as it is; empty for what it computes."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.dim_names import declared_dims
 from trtconv.core.model.file import load_model, set_metadata
-from trtconv.core.model.provenance import BRANCH_SIZES_KEY, SPACE_KEY
+from trtconv.core.model.inference import infer, without_weights
+from trtconv.core.model.provenance import SPACE_KEY
+from trtconv.core.model.size_nodes import SizeWriter
+from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guard_split import GuardCut, condition_nodes
+from trtconv.export.branches.joined.alignment import align
 from trtconv.export.branches.joined.cuts import Cut
-from trtconv.export.branches.joined.outputs import dims_of_all, level_outputs, open_dims
+from trtconv.export.branches.joined.merging import Merging
+from trtconv.export.branches.joined.nodes import CrossingError, rename_values
+from trtconv.export.branches.joined.numbering import Numbering
+from trtconv.export.branches.joined.outputs import CommonDims, level_outputs, open_dims
+from trtconv.export.branches.joined.sides import DeclaredTensor, Side, types_of
 from trtconv.export.exporters.trace import Trace
 
 if TYPE_CHECKING:
@@ -27,24 +35,19 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
     import onnx
 
     models = [load_model(low, weights=True), load_model(high, weights=True)]
+    types = [_types(m, trace.space) for m in models]
     is_low = cut.holds_at if isinstance(cut, Cut) else cut.guard.holds_at
-    sides = [[declared_dims(v) for v in m.graph.output] for m in models]
-    whole_dims = [dims_of_all(one, other, is_low, trace.space) for one, other in zip(*sides, strict=True)]
-    sizes = {
-        branch: [[dim or own for dim, own in zip(*pair, strict=True)] for pair in zip(whole_dims, side, strict=True)]
-        for branch, side in zip(("then", "else"), sides, strict=True)
-    }
+    texts = {d for declared in types for t in declared.values() for d in t.dims if isinstance(d, str) and d}
+    common = CommonDims(is_low, trace, texts)
+    outputs = zip(*(m.graph.output for m in models), strict=True)
+    whole_dims = [common.of(*(declared_dims(v) for v in pair)) for pair in outputs]
     level_outputs(*(m.graph for m in models))
     shared: dict[str, onnx.TensorProto] = {}
-    bodies: list[onnx.GraphProto] = []
-    before: list[onnx.NodeProto] = []
-    for name, model in zip(("low", "high"), models, strict=True):
+    bodies: list[tuple[onnx.GraphProto, dict[str, DeclaredTensor]]] = []
+    for name, model, declared in zip(("low", "high"), models, types, strict=True):
         renamed = _share_weights(model.graph, shared, name)
-        body = _body(model.graph, name, renamed)
-        if not nested and any(n.op_type == "If" for n in body.node):
-            before += body.node
-            body = _handing_on(body)
-        bodies.append(body)
+        body, own = _body(model.graph, name, renamed)
+        bodies.append((body, {own.get(n, n): t for n, t in declared.items()}))
     graph = onnx.GraphProto(name="main")
     whole = models[1 if isinstance(cut, Cut) else 0].graph
     graph.input.extend(whole.input)
@@ -55,15 +58,39 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
             if isinstance(dim, str) and dim:
                 axis.dim_param = dim
     graph.initializer.extend(shared.values())
-    graph.node.extend([*before, *_condition(cut, trace, graph)])
-    names = [v.name for v in graph.output]
-    chosen = onnx.helper.make_node("If", [IS_LOW], names, "branch", then_branch=bodies[0], else_branch=bodies[1])
-    chosen.metadata_props.add(key=BRANCH_SIZES_KEY, value=json.dumps(sizes))
-    graph.node.append(chosen)
+    conditions = _condition(cut, trace, graph)
+    numbering = Numbering(shared.values())
+    for body, _ in bodies:
+        numbering.add(body.node)
+    sides = [Side(body, declared, shared, numbering) for body, declared in bodies]
+    merging, names = _merge(sides, conditions, graph, common, nested=nested)
+    graph.node.extend([*conditions, *merging.nodes])
+    _call_outputs(graph, names)
+    _declare(graph, merging.types)
     model = models[0]
     model.graph.CopyFrom(graph)
     set_metadata(model, SPACE_KEY, str(trace.space))
     output.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def _merge(
+    sides: list[Side], conditions: list[onnx.NodeProto], graph: onnx.GraphProto, common: CommonDims, *, nested: bool
+) -> tuple[Merging, list[str]]:
+    """Both sides in one; what differs is chosen at the outputs alone where it is interlocked."""
+    import onnx
+
+    for merge, apart in ((True, False), (True, True), (False, False)):
+        scratch = onnx.GraphProto()
+        writer = SizeWriter((), scratch, "trtconv_sizes_")
+        merging = Merging(align(sides[0], sides[1], common, merge=merge), IS_LOW, conditions, writer, nested)
+        try:
+            names = merging.merge(apart=apart)
+        except CrossingError:
+            continue
+        present = {t.name for t in graph.initializer}
+        graph.initializer.extend(t for t in scratch.initializer if t.name not in present)
+        return merging, names
+    raise AssertionError("two sides that share nothing have an order")
 
 
 def _move_axes(graph: onnx.GraphProto, trace: Trace) -> None:
@@ -94,8 +121,49 @@ def _share_weights(graph: onnx.GraphProto, shared: dict[str, onnx.TensorProto], 
     return renamed
 
 
-def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.GraphProto:
-    """The graph as a branch: its values get the side's prefix; inputs and weights are those outside."""
+def _types(model: onnx.ModelProto, space: ShapeSpace) -> dict[str, DeclaredTensor]:
+    """The types of a model's values; the TorchScript exporter does not record them."""
+    types = types_of(model.graph)
+    if all(name in types for node in model.graph.node for name in node.output if name):
+        return types
+    inferred = types_of(infer(without_weights(model)).graph)
+    # Inference makes up names for sizes that it does not know.
+    plain = {
+        name: DeclaredTensor(t.element, tuple(d if isinstance(d, int) or d in space else "" for d in t.dims))
+        for name, t in inferred.items()
+    }
+    return plain | types
+
+
+def _call_outputs(graph: onnx.GraphProto, names: list[str]) -> None:
+    """Give the values that the outputs are the outputs' names."""
+    import onnx
+
+    renamed: dict[str, str] = {}
+    makers = {o for n in graph.node for o in n.output}
+    for value, name in zip(graph.output, names, strict=True):
+        if name in makers and name not in renamed:
+            renamed[name] = value.name
+        else:
+            source = renamed.get(name, name)
+            graph.node.append(onnx.helper.make_node("Identity", [source], [value.name], f"{value.name}/output"))
+    for node in graph.node:
+        rename_values(node, renamed)
+
+
+def _declare(graph: onnx.GraphProto, types: Mapping[str, DeclaredTensor]) -> None:
+    """Record the types of values of the main graph."""
+    import onnx
+
+    outputs = {v.name for v in graph.output}
+    for name in [o for n in graph.node for o in n.output if o in types and o not in outputs]:
+        if types[name].element:
+            dims = [d or None for d in types[name].dims]
+            graph.value_info.append(onnx.helper.make_tensor_value_info(name, types[name].element, dims))
+
+
+def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> tuple[onnx.GraphProto, dict[str, str]]:
+    """The graph with the side's prefix on its values, which stand by name beside it; inputs and weights are outside."""
     import onnx
 
     own = {name: f"{side}/{name}" for node in graph.node for name in node.output if name}
@@ -118,20 +186,7 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> onnx.Gr
             # A branch gives what a node of its own makes.
             source, out.name = out.name, f"{side}/{value.name}/output"
             body.node.append(onnx.helper.make_node("Identity", [source], [out.name], out.name))
-    return body
-
-
-def _handing_on(body: onnx.GraphProto) -> onnx.GraphProto:
-    """A branch that gives the outputs of `body`, whose nodes stand outside of it."""
-    import onnx
-
-    passing = onnx.GraphProto(name=body.name)
-    for value in body.output:
-        out = passing.output.add()
-        out.CopyFrom(value)
-        out.name = f"{value.name}/chosen"
-        passing.node.append(onnx.helper.make_node("Identity", [value.name], [out.name], out.name))
-    return passing
+    return body, own
 
 
 def _rename_inside(graph: onnx.GraphProto, outer: dict[str, str], side: str) -> None:

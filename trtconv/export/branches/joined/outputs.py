@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.model.dim_names import axis_name
-from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.core.model.size_nodes import SizeWriter, UnwritableSizeError
+from trtconv.export.exporters.trace import Trace
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_text
 from trtconv.proof.joint_sizes import count_sizes, size_grids
 
@@ -23,29 +24,63 @@ Holds = Callable[[Mapping[str, "Array"]], "Array"]
 MOST_SIZES = 1 << 22
 
 
-def dims_of_all(low: Dims, high: Dims, is_low: Holds, space: ShapeSpace) -> Dims:
-    """The dims of an output over the whole space, from those of its two sides: one of both where it says all sizes.
+class CommonDims:
+    """The dims of a value over the whole of a region, from those of its two sides.
 
-    What a side of one size calls 1 is mostly what the other calls `(H // 14)*(W // 14)`. An empty text is none of them.
+    What a side of one size calls 1 is mostly what the other calls `(H // 14)*(W // 14)`. One that no nodes can work
+    out, as `TruncToInt(0.1 + H / 14)`, is called by the shortest of the `texts` that says the same sizes.
     """
-    return [one if one == other else _common(one, other, is_low, space) for one, other in zip(low, high, strict=True)]
 
+    def __init__(self, is_low: Holds, trace: Trace, texts: Iterable[str]) -> None:
+        self.is_low, self.space, self.region, self.specs = is_low, trace.space, trace.region, trace.specs
+        self.texts = sorted({t for t in texts if self._is_plain(t)}, key=lambda t: (len(t), t))
+        self._common: dict[tuple[int | str, int | str], int | str] = {}
 
-def _common(low: int | str, high: int | str, is_low: Holds, space: ShapeSpace) -> int | str:
-    import numpy as np
+    def of(self, low: Dims, high: Dims) -> Dims:
+        """One dim of both sides where it says all sizes; an empty text where none of them does."""
+        return [self._common_of(one, other) for one, other in zip(low, high, strict=True)]
 
-    names = list(space)
-    if "" in (low, high) or count_sizes(space) > MOST_SIZES:
-        return ""
-    common = {low, high}
-    try:
-        for grids in size_grids(space, names):
-            below, above = (evaluate_text(str(text), grids) for text in (low, high))
-            expected = np.where(is_low(grids), below, above)
-            common &= {t for t, v in ((low, below), (high, above)) if np.array_equal(expected, v + 0 * expected)}
-    except (UnreadableError, ValueError):
-        return ""
-    return next((text for text in (high, low) if text in common), "")
+    def _common_of(self, one: int | str, other: int | str) -> int | str:
+        if one == other and (one == "" or self._is_plain(one)):
+            return one
+        if (one, other) not in self._common:
+            self._common[one, other] = self._compared(one, other)
+        return self._common[one, other]
+
+    def _compared(self, low: int | str, high: int | str) -> int | str:
+        if "" in (low, high) or count_sizes(self.space) > MOST_SIZES:
+            return ""
+        own = [text for text in dict.fromkeys((high, low)) if self._say((text,), low, high)]
+        plain = next((text for text in own if self._is_plain(text)), "")
+        return plain or next(iter(self._say(self.texts, low, high)), own[0] if own else "")
+
+    def _say(self, texts: Iterable[int | str], low: int | str, high: int | str) -> list[int | str]:
+        """Those of the texts that say the size of `low` where the condition holds and else that of `high`."""
+        import numpy as np
+
+        common = list(texts)
+        try:
+            for grids in size_grids(self.space, list(self.space)):
+                inside = np.asarray(True)
+                for guard, side in self.region:
+                    inside = inside & (guard.holds_at(grids) == side)
+                below, above = (evaluate_text(str(text), grids) for text in (low, high))
+                expected = np.where(self.is_low(grids), below, above)
+                common = [t for t in common if not ((evaluate_text(str(t), grids) != expected) & inside).any()]
+        except (UnreadableError, ValueError):
+            return []
+        return common
+
+    def _is_plain(self, text: int | str) -> bool:
+        import onnx
+
+        if isinstance(text, int):
+            return True
+        try:
+            SizeWriter(self.specs, onnx.GraphProto(), "").expression(text)
+        except (UnwritableSizeError, SyntaxError):
+            return False
+        return True
 
 
 def level_outputs(low: onnx.GraphProto, high: onnx.GraphProto) -> None:

@@ -1,0 +1,202 @@
+"""Which values of two sides are one, which come of the same operation, and where the two differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import bodies_of
+from trtconv.export.branches.joined.numbering import DRAWING, form_of
+from trtconv.export.branches.joined.outputs import CommonDims
+from trtconv.export.branches.joined.sides import Side
+
+if TYPE_CHECKING:
+    import onnx
+
+# A value of each side.
+Pair = tuple[str, str]
+# So many values are chosen for what comes behind them to be written once.
+MOST_CHOSEN = 4
+# A second value that is chosen has to save so many nodes in a row.
+NODES_PER_CHOICE = 4
+# Pairs looked at, by node of both sides.
+MOST_PAIRS = 6
+# Operators of which an input beyond the first says sizes: it cannot come out of an If.
+READING_SIZES = {"Reshape", "Expand", "Resize", "Upsample", "Slice", "Pad", "Tile", "TopK", "Unsqueeze", "Squeeze"}
+ALL_SIZES = {"ConstantOfShape", "Range"}
+# What the second input of these says, the sizes of their outputs say as well.
+BY_OUTPUT_SIZES = {"Reshape", "Expand"}
+
+
+class PairKind(Enum):
+    """What becomes of a pair of values."""
+
+    SHARED = "computed once, before anything is chosen"
+    MERGED = "one operation, on pairs of inputs"
+    BLENDED = "sizes, of which arithmetic takes one"
+    CHOSEN = "an output of an If"
+    APART = "none of these: what reads it is chosen"
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A pair with its kind, the pairs that are chosen for it, and the number of merged nodes in a row up to it.
+
+    `sizes_of` is the side whose sizes are right on both, where a merged node takes its second input from there.
+    """
+
+    kind: PairKind
+    chosen: frozenset[Pair] = frozenset()
+    depth: int = 0
+    sizes_of: int | None = None
+
+
+@dataclass
+class Alignment:
+    """All pairs that were looked at; `roots` are those of the outputs."""
+
+    low: Side
+    high: Side
+    roots: list[Pair]
+    common: CommonDims
+    pairs: dict[Pair, Aligned] = field(default_factory=dict)
+
+    def inputs(self, pair: Pair) -> list[Pair]:
+        """The pairs that the nodes of a pair read."""
+        first, second = self.low.makers[pair[0]], self.high.makers[pair[1]]
+        reads = zip(first.input, second.input, strict=True)
+        return [(self.low.through(a), self.high.through(b)) for a, b in reads if a]
+
+
+def align(low: Side, high: Side, common: CommonDims, *, merge: bool = True) -> Alignment:
+    """Pair the values of two sides, from their outputs on; without `merge` what differs is chosen at the outputs."""
+    outputs = zip(low.body.output, high.body.output, strict=True)
+    alignment = Alignment(low, high, [(low.through(a.name), high.through(b.name)) for a, b in outputs], common)
+    pairs = _pairs(alignment) if merge else set(alignment.roots)
+    for pair in sorted(pairs, key=lambda p: (low.order.get(p[0], -1), high.order.get(p[1], -1))):
+        alignment.pairs[pair] = _aligned(alignment, pair, merge=merge)
+    for root in alignment.roots:
+        if alignment.pairs[root].kind in (PairKind.APART, PairKind.BLENDED):
+            alignment.pairs[root] = Aligned(PairKind.CHOSEN, frozenset((root,)))
+    return alignment
+
+
+def is_shared(alignment: Alignment, pair: Pair) -> bool:
+    """True where both sides compute the value alike, or take the same from outside."""
+    return alignment.low.numbering.of(pair[0]) == alignment.high.numbering.of(pair[1])
+
+
+def _pairs(alignment: Alignment) -> set[Pair]:
+    most = MOST_PAIRS * (len(alignment.low.order) + len(alignment.high.order)) + len(alignment.roots)
+    waiting, pairs = list(alignment.roots), set(alignment.roots)
+    while waiting and len(pairs) < most:
+        pair = waiting.pop()
+        if is_shared(alignment, pair) or not _are_alike(alignment, pair):
+            continue
+        further = [p for p in alignment.inputs(pair) if p not in pairs]
+        pairs.update(further)
+        waiting += further
+    return pairs
+
+
+def _are_alike(alignment: Alignment, pair: Pair) -> bool:
+    """True for the same output of nodes of one form that may stand for each other."""
+    name, other = pair
+    if name not in alignment.low.order or other not in alignment.high.order:
+        return False
+    first, second = alignment.low.makers[name], alignment.high.makers[other]
+    if first.op_type in DRAWING or any(True for n in (first, second) for _ in bodies_of(n)):
+        return False
+    if len(first.input) != len(second.input) or any(
+        bool(a) != bool(b) for a, b in zip(first.input, second.input, strict=True)
+    ):
+        return False
+    if first.op_type in BY_OUTPUT_SIZES and first.op_type == second.op_type and not (first.domain or second.domain):
+        return True
+    return list(first.output).index(name) == list(second.output).index(other) and form_of(first) == form_of(second)
+
+
+def _aligned(alignment: Alignment, pair: Pair, *, merge: bool) -> Aligned:
+    if is_shared(alignment, pair):
+        return Aligned(PairKind.SHARED)
+    merged = _merged(alignment, pair) if merge and _are_alike(alignment, pair) else None
+    if merged is not None:
+        return merged
+    if _is_blendable(alignment, pair):
+        return Aligned(PairKind.BLENDED)
+    return Aligned(PairKind.CHOSEN, frozenset((pair,))) if _can_be_chosen(alignment, pair) else Aligned(PairKind.APART)
+
+
+def _merged(alignment: Alignment, pair: Pair) -> Aligned | None:
+    chosen: frozenset[Pair] = frozenset()
+    depth = 0
+    node = alignment.low.makers[pair[0]]
+    sizes_of = _side_of_sizes(alignment, pair, node)
+    if sizes_of is None and form_of(node) != form_of(alignment.high.makers[pair[1]]):
+        return None
+    slots = [index for index, name in enumerate(node.input) if name]
+    for slot, read in zip(slots, alignment.inputs(pair), strict=True):
+        if slot == 1 and sizes_of is not None:
+            continue
+        aligned = alignment.pairs.get(read)
+        if aligned is None or aligned.kind is PairKind.APART:
+            return None
+        says_sizes = node.op_type in ALL_SIZES or (node.op_type in READING_SIZES and slot > 0)
+        if says_sizes and aligned.chosen:
+            return None
+        if aligned.kind is PairKind.BLENDED and not _is_said_plainly(alignment, read, node):
+            return None
+        chosen |= aligned.chosen
+        depth = max(depth, aligned.depth)
+    if len(chosen) > MOST_CHOSEN or depth + 1 < NODES_PER_CHOICE * (len(chosen) - 1):
+        return None
+    return Aligned(PairKind.MERGED, chosen, depth + 1, sizes_of)
+
+
+def _side_of_sizes(alignment: Alignment, pair: Pair, node: onnx.NodeProto) -> int | None:
+    """The side whose sizes a Reshape or Expand takes on both; None where both have the same, or neither is right."""
+    if node.op_type not in BY_OUTPUT_SIZES or node.domain:
+        return None
+    sides = (alignment.low, alignment.high)
+    sizes = tuple(side.makers[name].input[1] for side, name in zip(sides, pair, strict=True))
+    types = [side.types.get(name) for side, name in zip(sides, pair, strict=True)]
+    if sides[0].numbering.of(sizes[0]) == sides[1].numbering.of(sizes[1]) or None in types:
+        return None
+    dims = [list(t.dims) for t in types if t is not None]
+    if len(dims[0]) != len(dims[1]):
+        return None
+    common = alignment.common.of(*dims)
+    for side in (0, 1):
+        if common == dims[side] and "" not in common and sides[side].is_of_sizes(sizes[side], sides[1 - side]):
+            return side
+    return None
+
+
+def _is_said_plainly(alignment: Alignment, pair: Pair, reader: onnx.NodeProto) -> bool:
+    """False where one of two sizes may be a sign for another, between which no arithmetic chooses."""
+    if reader.op_type == "Slice":
+        return True
+    return not (alignment.low.has_wildcard(pair[0]) or alignment.high.has_wildcard(pair[1]))
+
+
+def _is_blendable(alignment: Alignment, pair: Pair) -> bool:
+    import onnx
+
+    types = [side.types.get(name) for side, name in zip((alignment.low, alignment.high), pair, strict=True)]
+    first, second = types
+    if first is None or second is None or first != second or first.element != onnx.TensorProto.INT64:
+        return False
+    if len(first.dims) > 1 or not all(isinstance(d, int) for d in first.dims):
+        return False
+    low, high = alignment.low, alignment.high
+    return low.is_of_sizes(pair[0], high) and high.is_of_sizes(pair[1], low)
+
+
+def _can_be_chosen(alignment: Alignment, pair: Pair) -> bool:
+    first, second = alignment.low.types.get(pair[0]), alignment.high.types.get(pair[1])
+    if first is None or second is None or first.element != second.element or len(first.dims) != len(second.dims):
+        return False
+    low, high = alignment.low, alignment.high
+    # Sizes that come out of an If are what no TensorRT takes.
+    return not (low.is_of_sizes(pair[0], high) or high.is_of_sizes(pair[1], low))

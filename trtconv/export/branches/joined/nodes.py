@@ -1,0 +1,57 @@
+"""Nodes renamed, copied and put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import bodies_of, values_read
+
+if TYPE_CHECKING:
+    import onnx
+
+
+class CrossingError(Exception):
+    """What is chosen first on one side comes after it on the other."""
+
+
+def rename_values(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
+    """Rename what a node and its bodies read and give, in place."""
+    node.input[:] = [names.get(i, i) for i in node.input]
+    node.output[:] = [names.get(o, o) for o in node.output]
+    for body in bodies_of(node):
+        for inner in body.node:
+            rename_values(inner, names)
+        for value in body.output:
+            value.name = names.get(value.name, value.name)
+
+
+def copy_of(node: onnx.NodeProto) -> onnx.NodeProto:
+    """A node of its own."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    return copy
+
+
+def in_order(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """Each after what it reads. Raises CrossingError for a ring."""
+    makers = {o: i for i, n in enumerate(nodes) for o in n.output if o}
+    order: dict[int, None] = {}
+    entered: set[int] = set()
+    for start in range(len(nodes)):
+        stack: list[tuple[int, Iterator[str]]] = []
+        if start not in order:
+            entered.add(start)
+            stack.append((start, iter(values_read(nodes[start]))))
+        while stack:
+            index, reads = stack[-1]
+            following = next((makers[r] for r in reads if r in makers and makers[r] not in order), None)
+            if following is None:
+                order[index] = None
+                stack.pop()
+            elif following in entered:
+                raise CrossingError
+            else:
+                entered.add(following)
+                stack.append((following, iter(values_read(nodes[following]))))
+    return [nodes[i] for i in order]
