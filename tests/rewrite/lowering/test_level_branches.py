@@ -56,6 +56,19 @@ def test_the_file_computes_what_it_did(tmp_path, case, target):
         np.testing.assert_array_equal(after(inputs)["y"], before(inputs)["y"])
 
 
+def test_each_of_several_ifs_is_leveled(tmp_path):
+    again = "y = If(short) <then_branch = e () => (float[N,T] f) { f = Neg(x) }, "
+    again += "else_branch = g () => (float[N,50] h) { i = Mul(x, half) h = Slice(i, zero, limit, first) }>"
+    model = onnx.parser.parse_model(f"{HEAD} z = If(short) <{PADDED}, {LONG}> {again} }}")
+    model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, ["N", "V"]))
+    result = rewrite_saved(tmp_path, model, "tensorrt-rtx")
+    assert names_of(result).count("level-branches") == 2
+    written = onnx.load(tmp_path / "out.onnx").graph
+    branches = [a.g for n in written.node if n.op_type == "If" for a in n.attribute]
+    assert len(branches) == 4
+    assert all(any(n.op_type == "Pad" for n in branch.node) for branch in branches)
+
+
 @pytest.mark.skipif(find_spec("tensorrt_rtx") is None, reason="tensorrt-rtx is not installed")
 @pytest.mark.parametrize("case", CASES)
 def test_the_file_builds(tmp_path, case):

@@ -18,7 +18,7 @@ from trtconv.export.exporters.attempt import Attempt, ExportTask, compared_at_sa
 from trtconv.export.exporters.scripted.fed_comparisons import samples_as_fed
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.probes.boundaries import Boundaries
-from trtconv.proof.probes.integer_boundaries import probe_comparisons
+from trtconv.proof.probes.integer_boundaries import integer_turns, probe_comparisons
 from trtconv.proof.reference import ReferenceSample
 
 # A larger graph is not copied for this.
@@ -85,8 +85,17 @@ def _of_graph(
     if not probes.feeds and not probes.decisions:
         return [], ()
     samples = probes.samples(job.runner, first.point, before)
+    if any(not turn.other for turn in integer_turns(model.graph)):
+        # A norm, a spread or a maximum of the one row that stands out shows where nothing stands beside it.
+        sizes = [*sizes, _smallest(job)]
     samples += _at_sizes(job, model, sizes, before + len(samples))
     return samples, _missed_in_words(probes, model)
+
+
+def _smallest(job: ExportTask) -> dict[str, int]:
+    """The sizes of the sample of random values with the fewest elements."""
+    samples = [s for s in job.samples.items if s.point.values == "random"]
+    return min(samples, key=lambda s: sum(v.size for v in s.inputs.values())).point.sizes
 
 
 def _on_each_path(job: ExportTask, sizes: Sequence[Mapping[str, int]]) -> list[ReferenceSample]:

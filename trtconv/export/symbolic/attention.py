@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import wraps
 from typing import Any
 from unittest import mock
 
@@ -27,6 +28,11 @@ def scaled_dot_product_attention(
     """
     import torch
 
+    if query.dim() == key.dim() == value.dim() == 3 and not torch.jit.is_tracing():
+        # The dynamo exporter has attention of four dims alone.
+        mask = attn_mask[:, None] if isinstance(attn_mask, torch.Tensor) and attn_mask.dim() == 3 else attn_mask
+        heads = (x[:, None] for x in (query, key, value))
+        return func(*heads, mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)[:, 0]
     plain = isinstance(attn_mask, torch.Tensor) and attn_mask.dtype == torch.bool and not is_causal and not enable_gqa
     if not plain or dropout_p or not torch.jit.is_tracing():
         return NotImplemented
@@ -58,4 +64,26 @@ def flexible_attention_by_steps() -> Iterator[None]:
         # To compile, torch takes off the modes under which it is traced itself.
         setup_compilation_env=nullcontext,
     ):
+        yield
+
+
+@contextmanager
+def causal_by_size() -> Iterator[None]:
+    """In the block, `is_causal=t > 1` of attention is decided like any condition on a size.
+
+    torch's parser of arguments takes a bool alone, and says so before a mode sees the call.
+    """
+    import torch
+    from torch.nn import functional
+
+    function = functional.scaled_dot_product_attention
+
+    @wraps(function)
+    def attention(*args: Any, **named: Any) -> Any:
+        return function(*map(decided, args), **{name: decided(value) for name, value in named.items()})
+
+    def decided(value: Any) -> Any:
+        return bool(value) if isinstance(value, torch.SymBool) else value
+
+    with mock.patch.object(functional, "scaled_dot_product_attention", attention):
         yield

@@ -310,6 +310,7 @@ def symbolic_functions() -> Iterator[RecordedAliases]:
         values_in_text(),
         padded_encoders(),
         attention.flexible_attention_by_steps(),
+        attention.causal_by_size(),
         packed.sequences_counted(),
         # What `copy.copy` gives shares its memory.
         mock.patch.object(torch.Tensor, "__copy__", lambda tensor: tensor.view_as(tensor), create=True),

@@ -70,7 +70,7 @@ def find_decisions(graph: onnx.GraphProto) -> tuple[Decision, ...]:
             exact = node.op_type != "QuantizeLinear" and unrounded.issuperset(node.input)
             decisions += (replace(d, exact=exact) for d in _decided_by(node, constants, floats, producers))
         feeding.update(node.output)
-        if not _leaves_floats(node):
+        if not leaves_floats(node):
             floats.update(node.output)
     return tuple(decisions)
 
@@ -131,7 +131,7 @@ def _numbers_read(node: onnx.NodeProto) -> Sequence[str]:
     return tuple(node.input) if node.op_type in ("Clip", "Concat", "Max", "Min") else (node.input[0],)
 
 
-def _leaves_floats(node: onnx.NodeProto) -> bool:
+def leaves_floats(node: onnx.NodeProto) -> bool:
     """True when the outputs are not floats any more."""
     if node.op_type in (*COMPARING, *LOGICAL, "ArgMax", "ArgMin", "NonZero"):
         return True

@@ -1,24 +1,30 @@
 """Integer inputs at which the comparisons of a graph turn: `ids == n * 7 % 31` is true of one number in a million.
 
 Random whole numbers hardly ever meet such a boundary, and another number in the file would not show. Here elements of
-an integer input are set to where a comparison is even, to one less and one more, each element for one comparison.
+an integer input are set to where a comparison is even, to one less and one more, each element for one comparison. So
+are those that index a table, to the rows that stand out, and those of which a difference becomes a float, to where it
+is 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.proof.probes.boundaries import MOST_DECISIONS, Boundaries, Feed, Open, leading_to, probe_boundaries
-from trtconv.proof.probes.decisions import BLIND, COMPARING, INTEGERS
+from trtconv.proof.probes.decisions import BLIND, COMPARING, INTEGERS, leaves_floats
+from trtconv.proof.probes.table_rows import looked_up
 
 if TYPE_CHECKING:
     import numpy as np
     import onnx
 
     Array = np.ndarray[Any, np.dtype[Any]]
+
+# Feeds for the turns of integers at one set of sizes.
+MOST_FEEDS = 6
 
 
 def probe_comparisons(
@@ -44,37 +50,55 @@ def with_integers(
     """
     import numpy as np
 
-    decisions = integer_comparisons(model.graph)[:MOST_DECISIONS]
+    turns = integer_turns(model.graph)[:MOST_DECISIONS]
     inputs = [n for n, v in base.items() if v.dtype.kind in "iu" and v.size]
-    if not decisions or not inputs:
+    if not turns or not inputs:
         return probes
     try:
-        run = open_model(leading_to(model, list(dict.fromkeys(i for d in decisions for i in d.input))))
+        run = open_model(leading_to(model, list(dict.fromkeys(v for t in turns for v in t.values))))
 
         def levels(feed: Mapping[str, Array]) -> list[Array]:
-            values = run(feed)
-            pairs = [[values[i].astype(np.int64) for i in d.input] for d in decisions]
-            return [np.asarray(first - other) for first, other in pairs]
+            values = {name: np.asarray(value).astype(np.int64) for name, value in run(feed).items()}
+            return [np.asarray(values[t.value] - (values[t.other] if t.other else t.at)) for t in turns]
 
-        feed = dict(base)
-        for name in inputs:
-            led = _led(feed, name, levels, (bounds or {}).get(name))
-            if led is not None:
-                feed[name] = led
+        feeds = []
+        # Of few elements each can be at one turn, so further ones follow in feeds of their own.
+        for first in range(0, min(len(turns), MOST_FEEDS), max(base[n].size for n in inputs)):
+            feed = dict(base)
+            for name in inputs:
+                led = _led(feed, name, levels, (bounds or {}).get(name), first)
+                if led is not None:
+                    feed[name] = led
+            if any(feed[name] is not base[name] for name in inputs):
+                feeds.append(feed)
     except TrtconvError:
         return probes
-    if all(feed[name] is base[name] for name in inputs):
-        return probes
-    return replace(probes, feeds=(*probes.feeds, feed), pinned=(*probes.pinned, {}))
+    pinned: list[dict[str, Array]] = [{} for _ in feeds]
+    return replace(probes, feeds=(*probes.feeds, *feeds), pinned=(*probes.pinned, *pinned)) if feeds else probes
 
 
-def integer_comparisons(graph: onnx.GraphProto) -> tuple[onnx.NodeProto, ...]:
-    """The comparisons of the main graph that depend on integer inputs and on no other values, in its order."""
+@dataclass(frozen=True)
+class Turn:
+    """Something turns where a whole number is another value, or is the number `at`."""
+
+    value: str
+    other: str = ""
+    at: int = 0
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that have to be known for it."""
+        return (self.value, self.other) if self.other else (self.value,)
+
+
+def integer_turns(graph: onnx.GraphProto) -> tuple[Turn, ...]:
+    """What turns in the main graph by integer inputs and no other values: comparisons, rows of tables, differences."""
     constants = {t.name for t in graph.initializer}
     inputs = {v.name: v.type.tensor_type.elem_type for v in graph.input if v.name not in constants}
     whole = {name for name, kind in inputs.items() if kind in INTEGERS}
     others = set(inputs) - whole
-    comparisons = []
+    turns: list[Turn] = []
+    differences: set[str] = set()
     for node in graph.node:
         if node.op_type in BLIND:
             continue
@@ -83,15 +107,23 @@ def integer_comparisons(graph: onnx.GraphProto) -> tuple[onnx.NodeProto, ...]:
         elif any(i in whole for i in node.input):
             whole.update(node.output)
             if node.op_type in COMPARING:
-                comparisons.append(node)
-    return tuple(comparisons)
+                turns.append(Turn(node.input[0], node.input[1]))
+            elif node.op_type in ("Sub", "Add"):
+                differences.update(node.output)
+            elif node.op_type == "Cast" and node.input[0] in differences and not leaves_floats(node):
+                turns.append(Turn(node.input[0]))
+    turns += [Turn(index, at=row) for index, row in looked_up(graph, whole)]
+    return tuple(dict.fromkeys(turns))
 
 
 Levels = Callable[[Mapping[str, "Array"]], list["Array"]]
 
 
-def _led(feed: Feed, name: str, levels: Levels, bound: tuple[float, float] | None) -> Array | None:
-    """The input with elements at, under and over the boundaries; None where no comparison follows its elements."""
+def _led(feed: Feed, name: str, levels: Levels, bound: tuple[float, float] | None, first: int) -> Array | None:
+    """The input with elements at, under and over the boundaries; None where no comparison follows its elements.
+
+    The `first` comparison is that of the first element.
+    """
     import numpy as np
 
     value = feed[name]
@@ -106,11 +138,11 @@ def _led(feed: Feed, name: str, levels: Levels, bound: tuple[float, float] | Non
     half[0] = True
     moved = levels({**feed, name: (flat + np.where(half, step, 0)).astype(value.dtype).reshape(value.shape)})
     targets = []
-    for first, second, partly in zip(before, after, moved, strict=True):
-        rows = _by_element(first, flat.size, partly, half)
+    for at, beyond, partly in zip(before, after, moved, strict=True):
+        rows = _by_element(at, flat.size, partly, half)
         if rows is None:
             continue
-        level, slope = rows(first), (rows(second) - rows(first)) * step[:, None]
+        level, slope = rows(at), (rows(beyond) - rows(at)) * step[:, None]
         column = np.arange(flat.size) % level.shape[1]
         level, slope = (part[np.arange(flat.size), column] for part in (level, slope))
         with np.errstate(all="ignore"):
@@ -121,7 +153,7 @@ def _led(feed: Feed, name: str, levels: Levels, bound: tuple[float, float] | Non
         # At the boundary first: an input of few elements may have no room for its sides.
         side = np.asarray((0, -1, 1))[turn // len(targets) % 3]
         aim = even + side
-        take = (turn % len(targets) == index) & follows & (aim >= low) & (aim <= high)
+        take = ((turn + first) % len(targets) == index) & follows & (aim >= low) & (aim <= high)
         result[take] = aim[take]
         changed |= bool(take.any())
     return result.astype(value.dtype).reshape(value.shape) if changed else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ MOST_CHOSEN = 4
 NODES_PER_CHOICE = 4
 # Pairs looked at, by node of both sides.
 MOST_PAIRS = 6
+# Nodes by which one side may go further than the other.
+MOST_STEPS = 6
 # Operators of which an input beyond the first says sizes: it cannot come out of an If.
 READING_SIZES = {"Reshape", "Expand", "Resize", "Upsample", "Slice", "Pad", "Tile", "TopK", "Unsqueeze", "Squeeze"}
 ALL_SIZES = {"ConstantOfShape", "Range"}
@@ -54,13 +57,14 @@ class Aligned:
 
 @dataclass
 class Alignment:
-    """All pairs that were looked at; `roots` are those of the outputs."""
+    """All pairs that were looked at; `roots` are those of the outputs, `inner` are merged inside of chosen ones."""
 
     low: Side
     high: Side
     roots: list[Pair]
     common: CommonDims
     pairs: dict[Pair, Aligned] = field(default_factory=dict)
+    inner: list[Pair] = field(default_factory=list)
 
     def inputs(self, pair: Pair) -> list[Pair]:
         """The pairs that the nodes of a pair read."""
@@ -73,13 +77,41 @@ def align(low: Side, high: Side, common: CommonDims, *, merge: bool = True) -> A
     """Pair the values of two sides, from their outputs on; without `merge` what differs is chosen at the outputs."""
     outputs = zip(low.body.output, high.body.output, strict=True)
     alignment = Alignment(low, high, [(low.through(a.name), high.through(b.name)) for a, b in outputs], common)
-    pairs = _pairs(alignment) if merge else set(alignment.roots)
-    for pair in sorted(pairs, key=lambda p: (low.order.get(p[0], -1), high.order.get(p[1], -1))):
-        alignment.pairs[pair] = _aligned(alignment, pair, merge=merge)
+    _look_at(alignment, alignment.roots, merge=merge)
     for root in alignment.roots:
         if alignment.pairs[root].kind in (PairKind.APART, PairKind.BLENDED):
             alignment.pairs[root] = Aligned(PairKind.CHOSEN, frozenset((root,)))
+    waiting = [pair for root in alignment.roots for pair in alignment.pairs[root].chosen] if merge else []
+    looked_at = set(waiting)
+    while waiting:
+        inner = _shifted(alignment, waiting.pop())
+        if inner is not None and inner not in alignment.inner:
+            alignment.inner.append(inner)
+            waiting += alignment.pairs[inner].chosen - looked_at
+            looked_at |= alignment.pairs[inner].chosen
     return alignment
+
+
+def _look_at(alignment: Alignment, pairs: Iterable[Pair], *, merge: bool = True) -> None:
+    """Say what becomes of pairs, and of all that they lead to."""
+    low, high = alignment.low.order, alignment.high.order
+    all_pairs = _pairs(alignment, pairs) if merge else set(pairs)
+    for pair in sorted(all_pairs, key=lambda p: (low.get(p[0], -1), high.get(p[1], -1))):
+        alignment.pairs[pair] = _aligned(alignment, pair, merge=merge)
+
+
+def _shifted(alignment: Alignment, pair: Pair) -> Pair | None:
+    """A merged pair inside of one that is chosen: one side goes some steps further (`x[:, :t]`) than the other."""
+    low, high = alignment.low, alignment.high
+    shifted = [(pair[0], other) for other in _earlier(high, pair[1])]
+    shifted += [(own, pair[1]) for own in _earlier(low, pair[0])]
+    for candidate in shifted:
+        if candidate not in alignment.pairs:
+            _look_at(alignment, [candidate])
+        aligned = alignment.pairs[candidate]
+        if aligned.kind is PairKind.MERGED and aligned.depth >= NODES_PER_CHOICE:
+            return candidate
+    return None
 
 
 def is_shared(alignment: Alignment, pair: Pair) -> bool:
@@ -87,14 +119,26 @@ def is_shared(alignment: Alignment, pair: Pair) -> bool:
     return alignment.low.numbering.of(pair[0]) == alignment.high.numbering.of(pair[1])
 
 
-def _pairs(alignment: Alignment) -> set[Pair]:
+def _earlier(side: Side, name: str) -> Iterator[str]:
+    """The values that a value comes from by the first inputs of a few nodes."""
+    for _ in range(MOST_STEPS):
+        node = side.makers.get(name)
+        if node is None or not node.input or name not in side.order:
+            return
+        name = side.through(node.input[0])
+        yield name
+
+
+def _pairs(alignment: Alignment, roots: Iterable[Pair]) -> set[Pair]:
+    """All pairs that some lead to; those that were looked at before are left out."""
     most = MOST_PAIRS * (len(alignment.low.order) + len(alignment.high.order)) + len(alignment.roots)
-    waiting, pairs = list(alignment.roots), set(alignment.roots)
+    waiting = [p for p in roots if p not in alignment.pairs]
+    pairs = set(waiting)
     while waiting and len(pairs) < most:
         pair = waiting.pop()
         if is_shared(alignment, pair) or not _are_alike(alignment, pair):
             continue
-        further = [p for p in alignment.inputs(pair) if p not in pairs]
+        further = [p for p in alignment.inputs(pair) if p not in pairs and p not in alignment.pairs]
         pairs.update(further)
         waiting += further
     return pairs

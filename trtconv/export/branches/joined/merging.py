@@ -90,7 +90,8 @@ class Merging:
         return self.alignment.pairs[pair].kind
 
     def _needed(self) -> list[Pair]:
-        waiting, needed = list(self.alignment.roots), dict.fromkeys(self.alignment.roots)
+        needed = dict.fromkeys([*self.alignment.roots, *self.alignment.inner])
+        waiting = list(needed)
         while waiting:
             pair = waiting.pop()
             if self._kind(pair) is PairKind.MERGED:
