@@ -57,9 +57,10 @@ def test_the_file_computes_what_it_did(tmp_path, case, target):
 
 
 def test_each_of_several_ifs_is_leveled(tmp_path):
-    again = "y = If(short) <then_branch = e () => (float[N,T] f) { f = Neg(x) }, "
+    again = "y = If(short) <then_branch = e () => (float[N,T] f) { f = Exp(x) }, "
     again += "else_branch = g () => (float[N,50] h) { i = Mul(x, half) h = Slice(i, zero, limit, first) }>"
-    model = onnx.parser.parse_model(f"{HEAD} z = If(short) <{PADDED}, {LONG}> {again} }}")
+    first = PADDED.replace("b = Pad(x, pads)", "c = Exp(x) b = Pad(c, pads)")
+    model = onnx.parser.parse_model(f"{HEAD} z = If(short) <{first}, {LONG}> {again} }}")
     model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, ["N", "V"]))
     result = rewrite_saved(tmp_path, model, "tensorrt-rtx")
     assert names_of(result).count("level-branches") == 2
@@ -67,6 +68,30 @@ def test_each_of_several_ifs_is_leveled(tmp_path):
     branches = [a.g for n in written.node if n.op_type == "If" for a in n.attribute]
     assert len(branches) == 4
     assert all(any(n.op_type == "Pad" for n in branch.node) for branch in branches)
+
+
+HEAVY = CROPPED.replace("m = Mul(x, half)", "e = Exp(x) m = Mul(e, half)")
+
+
+@pytest.mark.parametrize(
+    ("then", "other", "remaining"),
+    [(SHORT, CROPPED, 0), (SHORT, HEAVY, 1), (FLAGS, LONG_FLAGS, 1)],
+    ids=["moves values", "computes much", "gives booleans"],
+)
+def test_branches_that_cost_little_are_both_computed(tmp_path, then, other, remaining):
+    result = rewrite_saved(tmp_path, model_of(then, other), "tensorrt-rtx")
+    (entry,) = [e for e in result.entries if e.rule == "level-branches"]
+    nodes = [n.op_type for n in onnx.load(tmp_path / "out.onnx").graph.node]
+    assert nodes.count("If") == remaining
+    assert ("Where" in nodes) is not bool(remaining)
+    assert ("a Where takes one" in entry.note) is not bool(remaining)
+
+
+def test_a_division_that_a_branch_guards_stays_in_it(tmp_path):
+    body = "r = Div(row, row) s = Mul(r, row) p = Concat<axis=0>(zeros, s) b = Pad(x, p)"
+    guarded = f"then_branch = a () => (float[N,50] b) {{ {body} }}"
+    rewrite_saved(tmp_path, model_of(guarded, LONG), "tensorrt-rtx")
+    assert [n.op_type for n in onnx.load(tmp_path / "out.onnx").graph.node].count("If") == 1
 
 
 @pytest.mark.skipif(find_spec("tensorrt_rtx") is None, reason="tensorrt-rtx is not installed")

@@ -24,6 +24,7 @@ from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
 from trtconv.core.model.size_nodes import LOGIC, SizeWriter, UnwritableSizeError
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.branches import BRANCHES, branch_of, up_to_branch
+from trtconv.rewrite.lowering.selected_branches import costs_little, select
 
 NAME = "level-branches"
 WHY = "TensorRT wants one size of both branches of an If, also of the one that is not taken."
@@ -45,34 +46,31 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
         node = next(n for n in model.graph.node if list(n.output) == outputs)
         light = light or without_weights(model)
         uneven = _uneven_outputs(light, node, names)
-        if not uneven:
-            continue
         leveling = _Leveling(model, node, setting, f"trtconv_level_{turn}_")
-        if not setting.proof and not leveling.recorded:
+        if not (setting.proof and uneven) and not leveling.recorded:
             # What a foreign file says of its sizes need not be so.
             continue
+        before = (node_text(node),)
+        origin, name = origin_of(node), node.name or node.output[0]
         try:
             sizes = [leveling.sizes(output) for output in uneven]
         except (UnwritableSizeError, SyntaxError):
             continue
-        before = node_text(node)
         for output, size in zip(uneven, sizes, strict=True):
             leveling.fit(output, size)
         leveling.put_in_front()
-        shown = ", ".join(f"'{node.output[o]}'" for o in uneven)
-        record.entries.append(
-            LedgerEntry(
-                NAME,
-                WHY,
-                node.name or node.output[0],
-                origin_of(node),
-                "",
-                (before,),
-                (node_text(node),),
-                Proof(None, note="compared with the whole graph"),
-                f"{shown}: both branches padded to the sizes of the one that is taken",
-            )
-        )
+        node = next(n for n in model.graph.node if list(n.output) == outputs)
+        after = [node]
+        note = [f"{', '.join(repr(outputs[o]) for o in uneven)}: both branches padded to the sizes of the one taken"]
+        note = note if uneven else []
+        if costs_little(model, node):
+            after = select(model, node, f"trtconv_taken_{turn}_")
+            note.append("both branches are computed, and a Where takes one")
+        elif not uneven:
+            continue
+        texts = tuple(map(node_text, after))
+        proof = Proof(None, note="compared with the whole graph")
+        record.entries.append(LedgerEntry(NAME, WHY, name, origin, "", before, texts, proof, "; ".join(note)))
         turn += 1
         light = None
     if turn:

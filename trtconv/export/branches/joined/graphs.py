@@ -172,7 +172,7 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> tuple[o
     for node in graph.node:
         copy = body.node.add()
         copy.CopyFrom(node)
-        copy.name = f"{side}/{node.name}"
+        copy.name = f"{side}/{node.name}" if node.name else ""
         copy.output[:] = [own.get(n, n) for n in node.output]
         copy.input[:] = [own.get(n, n) for n in node.input]
         for inside in bodies_of(copy):

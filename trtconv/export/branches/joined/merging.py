@@ -12,7 +12,7 @@ from trtconv.core.model.dim_names import axis_name
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY
 from trtconv.core.model.size_nodes import SizeWriter
 from trtconv.export.branches.joined.alignment import Alignment, Pair, PairKind
-from trtconv.export.branches.joined.nodes import copy_of, in_order, rename_values
+from trtconv.export.branches.joined.nodes import FreeNames, copy_of, in_order, rename_values
 from trtconv.export.branches.joined.numbering import is_joined, joined_outputs
 from trtconv.export.branches.joined.sides import DeclaredTensor
 
@@ -56,10 +56,12 @@ class Merging:
         self.sides = (self.alignment.low, self.alignment.high)
         self.results: dict[Pair, str] = {}
         self.merged: tuple[dict[str, str], dict[str, str]] = ({}, {})
-        # What is computed in the main graph: by side the values of its own nodes.
-        self.outer: tuple[set[str], set[str]] = (set(), set())
-        self.shared: set[int] = set()
-        self.names: set[str] = set()
+        # What is computed in the main graph, and its names there: a side's own values, and those of both by number.
+        self.outer: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        # The same of what reads no merged value: it is what the side computes, whichever side is taken.
+        self.plain: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self.shared: dict[int, str] = {}
+        self.names = FreeNames({n for s in self.sides for n in (*s.makers, *s.weights)})
         self.written: set[Pair] = set()
         self.flag = ""
 
@@ -109,9 +111,9 @@ class Merging:
         if kind is PairKind.SHARED:
             self.results[pair] = self._shared_name(0, pair[0])
         elif kind is PairKind.MERGED:
-            self.results[pair] = self._new_name(pair[0])
+            self.results[pair] = self.names.new(pair[0])
         elif kind is PairKind.CHOSEN:
-            self.results[pair] = self._new_name(f"{pair[0]}/chosen")
+            self.results[pair] = self.names.new(f"{pair[0]}/chosen")
         if kind in (PairKind.MERGED, PairKind.CHOSEN):
             self.types[self.results[pair]] = self._type(pair)
         if kind is PairKind.MERGED:
@@ -131,7 +133,7 @@ class Merging:
             return
         self.written.add(key)
         outputs = [
-            self.results.get((a, b)) or self._new_name(f"{a}/unread")
+            self.results.get((a, b)) or self.names.new(f"{a}/unread")
             for a, b in zip(low.output, high.output, strict=True)
         ]
         reads = iter(self.alignment.inputs(pair))
@@ -141,10 +143,10 @@ class Merging:
             copy.input[:] = [self._result(next(reads)) if name else "" for name in low.input]
         else:
             sizes = copy.input[1]
-            self._take_out(side, sizes)
-            copy.input[:] = [self._result(next(reads)), self._main_name(side, self.sides[side].through(sizes))]
+            self._take_out(side, sizes, plain=True)
+            copy.input[:] = [self._result(next(reads)), self._main_name(side, sizes, plain=True)]
         copy.output[:] = outputs
-        self.nodes.append(copy)
+        self.nodes.append(self.names.call(copy))
 
     def _result(self, pair: Pair) -> str:
         if pair not in self.results:
@@ -199,23 +201,23 @@ class Merging:
                 if any(n.op_type == "If" for n in self._cone(index, [name])):
                     self._take_out(index, name)
 
-    def _take_out(self, index: int, name: str) -> None:
+    def _take_out(self, index: int, name: str, *, plain: bool = False) -> None:
         """Compute a value of a side in the main graph."""
-        side = self.sides[index]
-        for node in self._cone(index, [name]):
-            self.outer[index].update(node.output)
-            self.nodes.append(self._renamed(index, node, {}))
-            for output in node.output:
-                if output in side.types:
-                    self.types[output] = side.types[output]
+        side, names = self.sides[index], (self.plain if plain else self.outer)[index]
+        cone = self._cone(index, [name], plain=plain)
+        for node in cone:
+            names.update({o: self.names.new(o) for o in node.output if o})
+        for node in cone:
+            self.nodes.append(self._renamed(index, node, names, plain=plain))
+            self.types.update({names[o]: side.types[o] for o in node.output if o in side.types})
 
-    def _cone(self, index: int, names: Iterable[str]) -> list[onnx.NodeProto]:
+    def _cone(self, index: int, names: Iterable[str], *, plain: bool = False) -> list[onnx.NodeProto]:
         """A side's own nodes that values need, in no order; what the main graph has is not among them."""
         side = self.sides[index]
         waiting, nodes = list(names), {}
         while waiting:
             name = waiting.pop()
-            if self._main_name(index, name) or name not in side.makers:
+            if self._main_name(index, name, plain=plain) or name not in side.makers:
                 continue
             node = side.makers[name]
             if node.output[0] not in nodes:
@@ -223,14 +225,14 @@ class Merging:
                 waiting += values_read(node)
         return list(nodes.values())
 
-    def _main_name(self, index: int, name: str) -> str:
+    def _main_name(self, index: int, name: str, *, plain: bool = False) -> str:
         """What a side's value is called in the main graph; empty where it is not there."""
         side = self.sides[index]
-        if side.is_outside(name) or name in self.outer[index]:
+        name = side.through(name)
+        if side.is_outside(name):
             return name
-        if name in self.merged[index]:
-            return self.merged[index][name]
-        return self._shared_name(index, name)
+        conditional = "" if plain else self.outer[index].get(name) or self.merged[index].get(name)
+        return self.plain[index].get(name) or conditional or self._shared_name(index, name)
 
     def _shared_name(self, index: int, name: str) -> str:
         """The name of a value of both sides, which is from now on computed once; empty for one of this side alone."""
@@ -241,38 +243,39 @@ class Merging:
         number = side.numbering.of(name)
         if number not in side.names or number not in other.names:
             return ""
-        self.shared.add(number)
-        return self.alignment.low.names[number]
+        if number not in self.shared:
+            self.shared[number] = self.names.new(self.alignment.low.names[number])
+        return self.shared[number]
 
     def _write_shared(self) -> None:
         low = self.alignment.low
-        waiting, written = list(self.shared), set()
-        while waiting:
-            node = low.makers[low.names[waiting.pop()]]
-            if node.output[0] in written:
-                continue
-            written.add(node.output[0])
-            before = set(self.shared)
-            self.nodes.append(self._renamed(0, node, {}))
-            waiting += self.shared - before
-            for output in node.output:
-                types = [s.types.get(s.names.get(low.numbering.of(output), "")) for s in self.sides]
-                if types[0] is not None and types[0] == types[1]:
-                    self.types[output] = types[0]
+        written: set[str] = set()
+        while waiting := [n for n in self.shared if low.makers[low.names[n]].output[0] not in written]:
+            for number in waiting:
+                node = low.makers[low.names[number]]
+                if node.output[0] in written:
+                    continue
+                written.add(node.output[0])
+                own = {o: self._shared_name(0, o) for o in node.output if o}
+                self.nodes.append(self._renamed(0, node, own, plain=True))
+                for output, name in own.items():
+                    types = [s.types.get(s.names.get(low.numbering.of(output), "")) for s in self.sides]
+                    if types[0] is not None and types[0] == types[1]:
+                        self.types[name] = types[0]
 
     def _write_if(self, pairs: list[Pair], choices: list[Choice]) -> None:
         import onnx
 
         names = [self.results[p] for p in pairs]
-        chosen = onnx.helper.make_node("If", [self._condition_of(choices[0])], names, f"branch{len(self.names)}")
+        chosen = onnx.helper.make_node("If", [self._condition_of(choices[0])], names, f"branch{len(self.names.values)}")
         sizes: dict[str, list[list[int | str]]] = {}
         for index, key in enumerate(("then", "else")):
             own = [choice.high if index else choice.low for choice in choices]
-            body = onnx.GraphProto(name=f"{key}{len(self.names)}")
+            body = onnx.GraphProto(name=f"{key}{len(self.names.values)}")
             renamed: dict[str, str] = {}
             cone = self._cone(index, own)
             for node in cone:
-                renamed.update({o: self._new_name(o) for o in node.output if o})
+                renamed.update({o: self.names.new(o) for o in node.output if o})
             body.node.extend(in_order([self._renamed(index, node, renamed) for node in cone]))
             sizes[key] = []
             for name, pair in zip(own, pairs, strict=True):
@@ -287,13 +290,14 @@ class Merging:
     def _given(
         self, index: int, name: str, pair: Pair, body: onnx.GraphProto, renamed: Mapping[str, str]
     ) -> onnx.ValueInfoProto:
-        """The output of a branch: what a node of its own makes."""
+        """The output of a branch."""
         import onnx
 
-        inner = renamed.get(self.sides[index].through(name))
-        if inner is None:
-            inner = self._new_name(f"{name}/given")
-            body.node.append(onnx.helper.make_node("Identity", [self._main_name(index, name)], [inner], inner))
+        inner = renamed.get(self.sides[index].through(name)) or self._main_name(index, name)
+        if inner not in renamed.values() or inner in [v.name for v in body.output]:
+            # A node of the branch makes it, and one output each.
+            source, inner = inner, self.names.new(f"{name}/given")
+            body.node.append(onnx.helper.make_node("Identity", [source], [inner], inner))
         result = self.results[pair]
         declared = self.sides[index].types.get(pair[index])
         if declared is None:
@@ -318,20 +322,14 @@ class Merging:
         recorded = json.loads(next(p.value for p in node.metadata_props if p.key == BRANCH_SIZES_KEY))
         return tuple(recorded[key][output])
 
-    def _renamed(self, index: int, node: onnx.NodeProto, own: Mapping[str, str]) -> onnx.NodeProto:
+    def _renamed(
+        self, index: int, node: onnx.NodeProto, own: Mapping[str, str], *, plain: bool = False
+    ) -> onnx.NodeProto:
         """A copy of a side's node that reads what the main graph has, and what its own branch calls `own`."""
         names = {}
         for name in values_read(node):
             source = self.sides[index].through(name)
-            names[name] = own.get(source) or own.get(name) or self._main_name(index, source) or source
+            names[name] = own.get(source) or own.get(name) or self._main_name(index, source, plain=plain) or source
         copy = copy_of(node)
         rename_values(copy, names | {o: own[o] for o in copy.output if o in own})
-        return copy
-
-    def _new_name(self, name: str) -> str:
-        new, turn = name, 0
-        while new in self.names or (new != name and any(new in s.makers or new in s.weights for s in self.sides)):
-            turn += 1
-            new = f"{name}/{turn}"
-        self.names.add(new)
-        return new
+        return self.names.call(copy)

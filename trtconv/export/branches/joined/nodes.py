@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import bodies_of, values_read
 
 if TYPE_CHECKING:
     import onnx
+
+
+class FreeNames:
+    """Names for values and nodes that are called as they were, or with a number behind it where that is taken."""
+
+    def __init__(self, reserved: Collection[str]) -> None:
+        self.reserved = reserved
+        self.values: set[str] = set()
+        self.nodes: set[str] = set()
+
+    def new(self, name: str) -> str:
+        """The name of a value: a reserved one is given once, to the value that is called so."""
+        numbered = (n for n in _numbered(name) if n not in self.values and n not in self.reserved)
+        chosen = name if name not in self.values else next(numbered)
+        self.values.add(chosen)
+        return chosen
+
+    def call(self, node: onnx.NodeProto) -> onnx.NodeProto:
+        """The node, named; one without a name is called by its first output."""
+        node.name = next(n for n in _numbered(node.name or node.output[0]) if n not in self.nodes)
+        self.nodes.add(node.name)
+        return node
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}/{turn}" for turn in itertools.count(1))
 
 
 class CrossingError(Exception):
