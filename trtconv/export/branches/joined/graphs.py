@@ -17,7 +17,7 @@ from trtconv.export.branches.guard_split import GuardCut, condition_nodes
 from trtconv.export.branches.joined.alignment import align
 from trtconv.export.branches.joined.cuts import Cut
 from trtconv.export.branches.joined.merging import Merging
-from trtconv.export.branches.joined.nodes import CrossingError, rename_values
+from trtconv.export.branches.joined.nodes import CrossingError, drop_unread_values, rename_values
 from trtconv.export.branches.joined.numbering import Numbering
 from trtconv.export.branches.joined.outputs import CommonDims, level_outputs, open_dims
 from trtconv.export.branches.joined.sides import DeclaredTensor, Side, types_of
@@ -66,6 +66,7 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
     merging, names = _merge(sides, conditions, graph, common, nested=nested)
     graph.node.extend([*conditions, *merging.nodes])
     _call_outputs(graph, names)
+    drop_unread_values(graph)
     _declare(graph, merging.types)
     model = models[0]
     model.graph.CopyFrom(graph)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import values_read
+from trtconv.core.model.bodies import bodies_of, values_read, walk_nodes
 from trtconv.core.model.dim_names import axis_name
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY
 from trtconv.core.model.size_nodes import SizeWriter
@@ -331,5 +331,8 @@ class Merging:
             source = self.sides[index].through(name)
             names[name] = own.get(source) or own.get(name) or self._main_name(index, source, plain=plain) or source
         copy = copy_of(node)
+        # Of an If that stands in two places each has values of its own: what is unread in one may be read in the other.
+        inner = (part for body in bodies_of(copy) for part in walk_nodes(body.node))
+        names |= {o: self.names.new(o) for part in inner for o in part.output if o}
         rename_values(copy, names | {o: own[o] for o in copy.output if o in own})
         return self.names.call(copy)

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import bodies_of, values_read
+from trtconv.core.model.bodies import (
+    bodies_of,
+    drop_unread,
+    graphs_of,
+    replace_nodes,
+    values_read,
+    values_read_in,
+)
+from trtconv.core.model.provenance import BRANCH_SIZES_KEY
+from trtconv.export.branches.joined.numbering import is_joined
 
 if TYPE_CHECKING:
     import onnx
@@ -83,3 +93,35 @@ def in_order(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
                 entered.add(following)
                 stack.append((following, iter(values_read(nodes[following]))))
     return [nodes[i] for i in order]
+
+
+def drop_unread_values(graph: onnx.GraphProto) -> None:
+    """Remove nodes that nothing reads, in branches too, and outputs of joined Ifs: ONNX Runtime fails at such an If."""
+    changed = True
+    while changed:
+        changed = False
+        read = values_read_in(graph)
+        for part in list(graphs_of(graph)):
+            for node in (n for n in part.node if is_joined(n)):
+                changed |= _drop_outputs(node, read)
+            remaining = [n for n in part.node if read.intersection(n.output)]
+            if len(remaining) < len(part.node):
+                replace_nodes(part, remaining)
+                changed = True
+    drop_unread(graph, [t.name for t in graph.initializer])
+
+
+def _drop_outputs(node: onnx.NodeProto, read: set[str]) -> bool:
+    unread = [i for i, name in enumerate(node.output) if name not in read]
+    if not unread or len(unread) == len(node.output):
+        return False
+    (record,) = (p for p in node.metadata_props if p.key == BRANCH_SIZES_KEY)
+    sizes = json.loads(record.value)
+    for index in reversed(unread):
+        del node.output[index]
+        for attribute in node.attribute:
+            del attribute.g.output[index]
+        for dims in sizes.values():
+            del dims[index]
+    record.value = json.dumps(sizes)
+    return True
