@@ -28,11 +28,11 @@ def require_alike_branches(model: onnx.ModelProto, setting: RewriteSetting) -> N
     """
     if not setting.target.facts.branches_of_one_size or external_files(model):
         return
-    points = [p for p in sample_points(setting.space, setting.specs) if p.values == "random"]
+    points = random_points(setting)
     for index, node in enumerate(model.graph.node):
         if node.op_type != "If":
             continue
-        first, second = (_shapes(model, index, answer, setting, points) for answer in BRANCHES)
+        first, second = (branch_shapes(model, index, answer, setting, points) for answer in BRANCHES)
         lacking = next((p for p in map(str, points) if (p in first) is not (p in second)), None)
         if lacking is not None:
             raise UnsupportedError(
@@ -53,7 +53,21 @@ def require_alike_branches(model: onnx.ModelProto, setting: RewriteSetting) -> N
                     )
 
 
-def _shapes(
+def random_points(setting: RewriteSetting) -> list[SamplePoint]:
+    """The sample points of random values, at all sizes that are sampled."""
+    return [p for p in sample_points(setting.space, setting.specs) if p.values == "random"]
+
+
+def run_everywhere(model: onnx.ModelProto, node: onnx.NodeProto, setting: RewriteSetting) -> bool:
+    """True for an If of the main graph both of whose branches run at all points, also where they are not taken."""
+    if external_files(model):
+        return False
+    points = random_points(setting)
+    index = next(i for i, n in enumerate(model.graph.node) if n.output == node.output)
+    return all(len(branch_shapes(model, index, answer, setting, points)) == len(points) for answer in BRANCHES)
+
+
+def branch_shapes(
     model: onnx.ModelProto, index: int, answer: bool, setting: RewriteSetting, points: list[SamplePoint]
 ) -> dict[str, Shapes]:
     """By point the sizes that a branch gives, whether it is taken there or not; without points at which it fails."""

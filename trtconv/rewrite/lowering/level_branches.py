@@ -24,6 +24,7 @@ from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
 from trtconv.core.model.size_nodes import LOGIC, SizeWriter, UnwritableSizeError
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.branches import BRANCHES, branch_of, up_to_branch
+from trtconv.rewrite.lowering.branch_sizes import run_everywhere
 from trtconv.rewrite.lowering.selected_branches import costs_little, select
 
 NAME = "level-branches"
@@ -63,7 +64,7 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
         after = [node]
         note = [f"{', '.join(repr(outputs[o]) for o in uneven)}: both branches padded to the sizes of the one taken"]
         note = note if uneven else []
-        if costs_little(model, node):
+        if costs_little(model, node) and run_everywhere(model, node, setting):
             after = select(model, node, f"trtconv_taken_{turn}_")
             note.append("both branches are computed, and a Where takes one")
         elif not uneven:

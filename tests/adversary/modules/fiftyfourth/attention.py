@@ -77,7 +77,7 @@ PD = tuple(
 )
 
 
-@forward(X4, PAST, dims="N=1:1:2 T=1:4:12 S=0:6:20", kinds=FINITE, feeds=PD, refused="plain numbers only")
+@forward(X4, PAST, dims="N=1:1:2 T=1:4:12 S=0:6:20", kinds=FINITE, feeds=PD)
 def A6988CausalOffset(self, x, p):
     """A cache in front, which may be empty: causal by the offset, by the operator's own flag, and one token sees all."""
     k = torch.cat((p, x), 1)

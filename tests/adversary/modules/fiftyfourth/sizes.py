@@ -219,7 +219,6 @@ def A6981Squeezed(self, x):
         values_at(X, Y, N=n, T=t, M=m)
         for n, t, m in ((1, 1, 1), (2, 5, 5), (3, 1, 12), (3, 12, 1), (6, 6, 6), (4, 11, 11), (6, 6, 9))
     ),
-    refused="does not compute what the module computes",
 )
 def A6982Broadcasts(self, x, y):
     """As numpy does it where the sizes fit, else outer; transposed where the batch is as long as the sequence."""

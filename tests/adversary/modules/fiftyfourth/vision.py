@@ -95,7 +95,7 @@ class A6901SwinShift(nn.Module):
 @forward(
     "x:uint8[H,W,3]",
     dims="H=20:48:120 W=20:64:120",
-    feeds=at("x:uint8[H,W,3]=0:255", hw=((120, 20), (64, 64), (20, 119), (65, 63), (33, 97), (96, 64))),
+    feeds=at("x:uint8[H,W,3]=0:255", hw=((120, 20), (64, 64), (20, 119), (33, 97), (96, 64))),
 )
 def A6902SamPreprocess(self, x):
     """SAM: the longest side to 64 by int(side * scale + 0.5), normalised, padded at the right and below."""

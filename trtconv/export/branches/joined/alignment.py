@@ -46,12 +46,14 @@ class PairKind(Enum):
 class Aligned:
     """A pair with its kind, the pairs that are chosen for it, and the number of merged nodes in a row up to it.
 
-    `sizes_of` is the side whose sizes are right on both, where a merged node takes its second input from there.
+    `values` are those of `chosen` whose values it has, and not their sizes alone. `sizes_of` is the side whose sizes
+    are right on both, where a merged node takes its second input from there.
     """
 
     kind: PairKind
     chosen: frozenset[Pair] = frozenset()
     depth: int = 0
+    values: frozenset[Pair] = frozenset()
     sizes_of: int | None = None
 
 
@@ -80,7 +82,7 @@ def align(low: Side, high: Side, common: CommonDims, *, merge: bool = True) -> A
     _look_at(alignment, alignment.roots, merge=merge)
     for root in alignment.roots:
         if alignment.pairs[root].kind in (PairKind.APART, PairKind.BLENDED):
-            alignment.pairs[root] = Aligned(PairKind.CHOSEN, frozenset((root,)))
+            alignment.pairs[root] = _chosen(root)
     waiting = [pair for root in alignment.roots for pair in alignment.pairs[root].chosen] if merge else []
     looked_at = set(waiting)
     while waiting:
@@ -169,11 +171,16 @@ def _aligned(alignment: Alignment, pair: Pair, *, merge: bool) -> Aligned:
         return merged
     if _is_blendable(alignment, pair):
         return Aligned(PairKind.BLENDED)
-    return Aligned(PairKind.CHOSEN, frozenset((pair,))) if _can_be_chosen(alignment, pair) else Aligned(PairKind.APART)
+    return _chosen(pair) if _can_be_chosen(alignment, pair) else Aligned(PairKind.APART)
+
+
+def _chosen(pair: Pair) -> Aligned:
+    return Aligned(PairKind.CHOSEN, frozenset((pair,)), values=frozenset((pair,)))
 
 
 def _merged(alignment: Alignment, pair: Pair) -> Aligned | None:
     chosen: frozenset[Pair] = frozenset()
+    values: frozenset[Pair] = frozenset()
     depth = 0
     node = alignment.low.makers[pair[0]]
     sizes_of = _side_of_sizes(alignment, pair, node)
@@ -187,15 +194,18 @@ def _merged(alignment: Alignment, pair: Pair) -> Aligned | None:
         if aligned is None or aligned.kind is PairKind.APART:
             return None
         says_sizes = node.op_type in ALL_SIZES or (node.op_type in READING_SIZES and slot > 0)
-        if says_sizes and aligned.chosen:
+        if says_sizes and aligned.values:
             return None
         if aligned.kind is PairKind.BLENDED and not _is_said_plainly(alignment, read, node):
             return None
         chosen |= aligned.chosen
+        values |= aligned.values
         depth = max(depth, aligned.depth)
     if len(chosen) > MOST_CHOSEN or depth + 1 < NODES_PER_CHOICE * (len(chosen) - 1):
         return None
-    return Aligned(PairKind.MERGED, chosen, depth + 1, sizes_of)
+    if node.op_type in ("Shape", "Size"):
+        values = frozenset()
+    return Aligned(PairKind.MERGED, chosen, depth + 1, values, sizes_of)
 
 
 def _side_of_sizes(alignment: Alignment, pair: Pair, node: onnx.NodeProto) -> int | None:
