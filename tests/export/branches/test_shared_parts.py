@@ -2,7 +2,6 @@
 
 import copy
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -11,10 +10,10 @@ from onnx import TensorProto, helper
 
 pytest.importorskip("torch")
 
+from tests.export.branches.test_split import traced
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY
 from trtconv.core.shape_space.space import parse_space
-from trtconv.core.tensors import parse_tensor
 from trtconv.export.branches.joined.cuts import Cut
 from trtconv.export.branches.joined.graphs import join
 
@@ -67,18 +66,12 @@ def test_one_side_may_go_further_than_the_other(write_module, export):
     assert (operators.count("If"), operators.count("Conv"), operators.count("ConvTranspose")) == (2, 1, 1)
 
 
-def traced():
-    specs = (parse_tensor("x:float32[N,T]"),)
-    return SimpleNamespace(
-        specs=specs, space=parse_space(["N=1:2:3 T=2:5:9"]), sizes=(("N", 2), ("T", 5)), region=()
-    )
-
-
+TRACE = traced(parse_space(["N=1:2:3 T=2:5:9"]), 2, 5, "x:float32[N,T]")
 UNARY, BINARY = ("Neg", "Abs", "Relu", "Tanh", "Identity"), ("Add", "Mul", "Sub")
 
 
 def random_nodes(rng, count):
-    """Nodes by op and positions of earlier values; 0 is the input, and -1 a reshape that reads the input's sizes."""
+    """Nodes by op and positions of earlier values; 0 is the input, and a Reshape has one of three ways to its sizes."""
     nodes = []
     for index in range(count):
         kind = rng.integers(8)
@@ -114,9 +107,13 @@ def model_of(nodes, outputs):
     for index, (op, *reads) in enumerate(nodes):
         name = f"v{index}"
         if op == "Reshape":
-            # The sizes themselves, by way of a sum, or of one that is added and taken off.
-            way = ([make("Shape", ["x"], [f"{name}s"])], [make("Shape", ["x"], [f"{name}r"]), make("Add", [f"{name}r", "none"], [f"{name}s"])], [make("Shape", [names[reads[0]]], [f"{name}s"])])[reads[1]]  # noqa: E501
-            written += [*way, make("Reshape", [names[reads[0]], f"{name}s"], [name], name)]
+            # The sizes of the input, the same by way of a sum, or those of what is read.
+            ways = (
+                [make("Shape", ["x"], [f"{name}s"])],
+                [make("Shape", ["x"], [f"{name}r"]), make("Add", [f"{name}r", "none"], [f"{name}s"])],
+                [make("Shape", [names[reads[0]]], [f"{name}s"])],
+            )
+            written += [*ways[reads[1]], make("Reshape", [names[reads[0]], f"{name}s"], [name], name)]
         else:
             written.append(make(op, [names[r] for r in reads], [name], name))
         names.append(name)
@@ -143,10 +140,10 @@ def test_a_join_computes_what_its_sides_do(tmp_path, seed):
         sides[side] = tmp_path / f"{side}.onnx"
         onnx.save(model_of(own, [last[0], len(own)]), sides[side])
     joined = tmp_path / "joined.onnx"
-    join(sides["low"], sides["high"], Cut("T", 4), traced(), joined, nested=bool(seed % 2))
+    join(sides["low"], sides["high"], Cut("T", 4), TRACE, joined, nested=bool(seed % 2))
     # A joined model is a side as well.
     outer = tmp_path / "outer.onnx"
-    join(joined, sides["low"], Cut("T", 6), traced(), outer, nested=bool(seed % 3))
+    join(joined, sides["low"], Cut("T", 6), TRACE, outer, nested=bool(seed % 3))
     runners = {n: OnnxRuntimeRunner(p) for n, p in (*sides.items(), ("joined", joined), ("outer", outer))}
     for size in range(2, 10):
         inputs = {"x": rng.normal(size=(2, size)).astype(np.float32)}
@@ -163,5 +160,5 @@ def test_sides_that_compute_one_thing_need_no_if(tmp_path):
     paths = [tmp_path / f"{n}.onnx" for n in ("low", "high", "joined")]
     for path in paths[:2]:
         onnx.save(model_of(nodes, [9]), path)
-    join(*paths[:2], Cut("T", 4), traced(), paths[2])
+    join(*paths[:2], Cut("T", 4), TRACE, paths[2])
     assert all(n.op_type != "If" for n in onnx.load(paths[2]).graph.node)

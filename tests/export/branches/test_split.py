@@ -30,9 +30,9 @@ def make():
 """
 
 
-def traced(space, batch, size):
-    """A trace at these sizes, of an input `x:float32[N,T,4]`."""
-    specs = (parse_tensor("x:float32[N,T,4]"),)
+def traced(space, batch, size, tensor="x:float32[N,T,4]"):
+    """A trace of an input at these sizes."""
+    specs = (parse_tensor(tensor),)
     return SimpleNamespace(specs=specs, space=space, sizes=(("N", batch), ("T", size)), region=())
 
 

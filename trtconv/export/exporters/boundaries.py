@@ -18,7 +18,7 @@ from trtconv.export.exporters.attempt import Attempt, ExportTask, compared_at_sa
 from trtconv.export.exporters.scripted.fed_comparisons import samples_as_fed
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.probes.boundaries import Boundaries
-from trtconv.proof.probes.integer_boundaries import integer_turns, probe_comparisons
+from trtconv.proof.probes.integer_boundaries import Turn, integer_turns, probe_comparisons
 from trtconv.proof.reference import ReferenceSample
 
 # A larger graph is not copied for this.
@@ -56,7 +56,8 @@ def probed_at(job: ExportTask, attempt: Attempt, sizes: Sequence[Mapping[str, in
     before = sum(s.point.values == BOUNDARY for s in job.samples.items)
     model = load_model(attempt.candidate.model)
     small = _is_small(model, attempt.candidate.model)
-    return compared_at_samples(job, attempt, _at_sizes(job, model, sizes, before) if small else [])
+    samples = _at_sizes(job, model, sizes, before, integer_turns(model.graph)) if small else []
+    return compared_at_samples(job, attempt, samples)
 
 
 def _is_small(model: onnx.ModelProto, path: Path) -> bool:
@@ -64,13 +65,13 @@ def _is_small(model: onnx.ModelProto, path: Path) -> bool:
 
 
 def _at_sizes(
-    job: ExportTask, model: onnx.ModelProto, sizes: Sequence[Mapping[str, int]], before: int
+    job: ExportTask, model: onnx.ModelProto, sizes: Sequence[Mapping[str, int]], before: int, turns: Sequence[Turn]
 ) -> list[ReferenceSample]:
     """Samples at the boundaries at each of the sizes, numbered after so many before them."""
     samples: list[ReferenceSample] = []
     bounds = value_ranges(job.request.inputs)
     for other in _on_each_path(job, sizes):
-        probes = probe_comparisons(model, other.inputs, open_graph, bounds)
+        probes = probe_comparisons(model, other.inputs, open_graph, bounds, turns)
         samples += probes.samples(job.runner, other.point, before + len(samples))
     return samples
 
@@ -81,14 +82,16 @@ def _of_graph(
     """Samples at the boundaries of the decisions in the file's graph, and a note on those that were not reached."""
     first = job.samples.items[0]
     bounds = value_ranges(job.request.inputs)
-    probes = probe_comparisons(model, first.inputs, open_graph, bounds)
+    # Tables of weights are read for them, so once.
+    turns = integer_turns(model.graph)
+    probes = probe_comparisons(model, first.inputs, open_graph, bounds, turns)
     if not probes.feeds and not probes.decisions:
         return [], ()
     samples = probes.samples(job.runner, first.point, before)
-    if any(not turn.other for turn in integer_turns(model.graph)):
+    if any(not turn.other for turn in turns):
         # A norm, a spread or a maximum of the one row that stands out shows where nothing stands beside it.
         sizes = [*sizes, _smallest(job)]
-    samples += _at_sizes(job, model, sizes, before + len(samples))
+    samples += _at_sizes(job, model, sizes, before + len(samples), turns)
     return samples, _missed_in_words(probes, model)
 
 

@@ -8,7 +8,7 @@ is 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,10 @@ def probe_comparisons(
     base: Mapping[str, Array],
     open_model: Open,
     bounds: Mapping[str, tuple[float, float]] | None = None,
+    turns: Sequence[Turn] | None = None,
 ) -> Boundaries:
-    """What `probe_boundaries` gives for floats, with a feed for the comparisons of integers."""
-    return with_integers(probe_boundaries(model, base, open_model, bounds), model, base, open_model, bounds)
+    """What `probe_boundaries` gives for floats, with feeds for what turns by integers: the model's, where not given."""
+    return with_integers(probe_boundaries(model, base, open_model, bounds), model, base, open_model, bounds, turns)
 
 
 def with_integers(
@@ -43,6 +44,7 @@ def with_integers(
     base: Mapping[str, Array],
     open_model: Open,
     bounds: Mapping[str, tuple[float, float]] | None = None,
+    turns: Sequence[Turn] | None = None,
 ) -> Boundaries:
     """The boundaries with a feed for the comparisons of integers, where an element of an input turns one.
 
@@ -50,7 +52,7 @@ def with_integers(
     """
     import numpy as np
 
-    turns = integer_turns(model.graph)[:MOST_DECISIONS]
+    turns = (integer_turns(model.graph) if turns is None else turns)[:MOST_DECISIONS]
     inputs = [n for n, v in base.items() if v.dtype.kind in "iu" and v.size]
     if not turns or not inputs:
         return probes

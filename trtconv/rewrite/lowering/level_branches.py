@@ -61,9 +61,10 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
             leveling.fit(output, size)
         leveling.put_in_front()
         node = next(n for n in model.graph.node if list(n.output) == outputs)
-        after = [node]
-        note = [f"{', '.join(repr(outputs[o]) for o in uneven)}: both branches padded to the sizes of the one taken"]
-        note = note if uneven else []
+        after, note = [node], []
+        if uneven:
+            shown = ", ".join(repr(outputs[o]) for o in uneven)
+            note.append(f"{shown}: both branches padded to the sizes of the one taken")
         if costs_little(model, node) and run_everywhere(model, node, setting):
             after = select(model, node, f"trtconv_taken_{turn}_")
             note.append("both branches are computed, and a Where takes one")

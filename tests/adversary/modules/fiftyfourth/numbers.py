@@ -10,23 +10,10 @@ import torch
 import torch.nn.functional as F
 
 from tests.adversary.attack import forward
-from tests.adversary.inputs import FINITE, constant, sprinkled
-from tests.adversary.values import values_at
+from tests.adversary.inputs import constant, sprinkled
+from tests.adversary.modules.fiftyfourth.sequences import seq
 
 X = "x:float32[N,T]=-4:4"
-
-
-def seq(
-    *inputs: str,
-    low: int = 1,
-    high: int = 40,
-    at: tuple = (2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 39),
-    own: tuple = (),
-    kinds: tuple = FINITE,
-) -> dict:
-    """A batch of sequences, with points at some lengths."""
-    points = tuple(values_at(*inputs, N=1 + t % 2, T=t) for t in at if low <= t <= high)
-    return {"dims": f"N=1:1:2 T={low}:{(low + high) // 2}:{high}", "kinds": kinds, "feeds": (*points, *own)}
 
 
 SAME = constant((1, 4), (2, 9), (1, 40), value=2.0) + constant((1, 6), value=0.0) + constant((2, 33), value=-4.0)

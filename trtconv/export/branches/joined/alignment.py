@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import bodies_of
-from trtconv.export.branches.joined.numbering import DRAWING, form_of
+from trtconv.export.branches.joined.numbering import ALONE, form_of
 from trtconv.export.branches.joined.outputs import CommonDims
 from trtconv.export.branches.joined.sides import Side
 
@@ -152,7 +152,7 @@ def _are_alike(alignment: Alignment, pair: Pair) -> bool:
     if name not in alignment.low.order or other not in alignment.high.order:
         return False
     first, second = alignment.low.makers[name], alignment.high.makers[other]
-    if first.op_type in DRAWING or any(True for n in (first, second) for _ in bodies_of(n)):
+    if first.op_type in ALONE or any(True for n in (first, second) for _ in bodies_of(n)):
         return False
     if len(first.input) != len(second.input) or any(
         bool(a) != bool(b) for a, b in zip(first.input, second.input, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.dim_names import declared_dims
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.inference import infer, without_weights
@@ -167,17 +167,15 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> tuple[o
     """The graph with the side's prefix on its values, which stand by name beside it; inputs and weights are outside."""
     import onnx
 
-    own = {name: f"{side}/{name}" for node in graph.node for name in node.output if name}
+    # A part that was joined itself has values with the prefix of its own sides.
+    own = {name: f"{side}/{name}" for node in walk_nodes(graph.node) for name in node.output if name}
     own.update(renamed)
     body = onnx.GraphProto(name=side)
     for node in graph.node:
         copy = body.node.add()
         copy.CopyFrom(node)
         copy.name = f"{side}/{node.name}" if node.name else ""
-        copy.output[:] = [own.get(n, n) for n in node.output]
-        copy.input[:] = [own.get(n, n) for n in node.input]
-        for inside in bodies_of(copy):
-            _rename_inside(inside, own, side)
+        rename_values(copy, own)
     outside = {t.name for t in graph.initializer} | {v.name for v in graph.input}
     for value in graph.output:
         out = body.output.add()
@@ -190,32 +188,10 @@ def _body(graph: onnx.GraphProto, side: str, renamed: dict[str, str]) -> tuple[o
     return body, own
 
 
-def _rename_inside(graph: onnx.GraphProto, outer: dict[str, str], side: str) -> None:
-    """The same for a graph inside: a part that was joined itself has values with the prefix of its own sides."""
-    own = {**outer, **{name: f"{side}/{name}" for node in graph.node for name in node.output if name}}
-    for node in graph.node:
-        node.input[:] = [own.get(n, n) for n in node.input]
-        node.output[:] = [own.get(n, n) for n in node.output]
-        for inside in bodies_of(node):
-            _rename_inside(inside, own, side)
-    for value in graph.output:
-        value.name = own.get(value.name, value.name)
-
-
 def _condition(cut: Cut | GuardCut, trace: Trace, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    import onnx
-
     if isinstance(cut, GuardCut):
         return condition_nodes(cut, trace.specs, trace.space, graph, IS_LOW)
-    spec = next(s for s in trace.specs if cut.dim in s.dims)
-    make, tensor = onnx.helper.make_node, onnx.helper.make_tensor
-    # A side may have been joined itself, so the constants are called after their cut.
-    axis, last = f"trtconv_axis_of_{cut.dim}", f"trtconv_{cut.dim}_{cut.last}"
-    initializer_names = {t.name for t in graph.initializer}
-    constants = ((axis, spec.dims.index(cut.dim)), (last, cut.last))
-    graph.initializer.extend(tensor(n, 7, [], [v]) for n, v in constants if n not in initializer_names)
-    return [
-        make("Shape", [spec.name], ["trtconv_shape"], "branch_shape"),
-        make("Gather", ["trtconv_shape", axis], ["trtconv_size"], "branch_size", axis=0),
-        make("LessOrEqual", ["trtconv_size", last], [IS_LOW], "branch_test"),
-    ]
+    writer = SizeWriter(trace.specs, graph, "trtconv_cut_")
+    writer.expression(f"{cut.dim} <= {cut.last}")
+    writer.nodes[-1].output[0] = IS_LOW
+    return writer.nodes

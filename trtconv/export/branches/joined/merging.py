@@ -41,8 +41,7 @@ class Choice:
 
 @dataclass
 class Merging:
-    """Nodes of the joined graph; `condition`, of the nodes `conditions`, is true where the low
-    side holds."""
+    """Nodes of the joined graph; `condition`, of the nodes `conditions`, is true where the low side holds."""
 
     alignment: Alignment
     condition: str

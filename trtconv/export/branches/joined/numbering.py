@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY
+from trtconv.export.module.noise.drawn import DRAWING
 
 if TYPE_CHECKING:
     import onnx
 
 # Two nodes that draw are never one.
-DRAWING = {
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-    "Bernoulli",
-    "Multinomial",
-    "Dropout",
-}
+ALONE = {*DRAWING, "Dropout"}
 # Weights of so many elements are compared by what they hold, larger ones by their names.
 MOST_COMPARED = 64
 
@@ -74,7 +67,7 @@ class Numbering:
         if is_joined(node):
             numbers = [self.of(name) for name in joined_outputs(node, index)]
             return numbers[0] if numbers[0] == numbers[1] else self._number(("if", self.of(node.input[0]), *numbers))
-        if node.op_type in DRAWING or any(True for _ in bodies_of(node)):
+        if node.op_type in ALONE or any(True for _ in bodies_of(node)):
             return self._number(("alone", node.output[0], index))
         return self._number((form_of(node), tuple(self.of(n) for n in node.input), index))
 

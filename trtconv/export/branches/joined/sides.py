@@ -13,7 +13,6 @@ from trtconv.export.branches.joined.numbering import Numbering, is_joined
 if TYPE_CHECKING:
     import onnx
 
-Dims = list[int | str]
 # Operators that work out whole numbers from sizes; what they divide by is looked at.
 SIZE_OPERATORS = {
     *("Gather", "Concat", "Squeeze", "Unsqueeze", "Reshape", "Slice", "Identity", "Cast"),
