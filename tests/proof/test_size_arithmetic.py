@@ -10,7 +10,7 @@ from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export.sizes.intervals import Bounds
 from trtconv.proof.joint_sizes import size_grids
-from trtconv.proof.size_arithmetic import SizeArithmetic, truths
+from trtconv.proof.size_arithmetic import SizeArithmetic, sizes_beside_turns, truths
 from trtconv.proof.size_elements import NotSizesError
 
 SPECS = (parse_tensor("x:float32[N,T]"),)
@@ -112,3 +112,9 @@ def test_a_float_beyond_a_whole_type_is_not_evaluated():
     body = "m = Mul(t, fifty) f = Cast<to=1>(m) i = Cast<to=3>(f) j = Cast<to=7>(i) y = Equal(j, two)"
     with pytest.raises(NotSizesError):
         truths(model_of(body).graph, "y", SPECS, SPACE)
+
+
+def test_sizes_of_both_sides_of_a_turn():
+    body = "seven = Constant<value_int = 7>() y = Less(seven, t)"
+    beside = sizes_beside_turns(model_of(body).graph, "y", SPECS, SPACE, 4)
+    assert sorted(sizes["T"] for sizes in beside) == [7, 8]

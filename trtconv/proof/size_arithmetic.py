@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trtconv.core.model.bodies import graphs_of, walk_nodes
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.proof.joint_sizes import count_sizes, size_grids
+from trtconv.proof.joint_sizes import count_sizes, size_grids, sizes_where
 from trtconv.proof.size_elements import STRUCTURAL, Elements, NotSizesError, arrange, broadcast
 
 if TYPE_CHECKING:
@@ -60,6 +60,31 @@ def truths(graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space
         if len(answers) == 2:
             break
     return answers
+
+
+def sizes_beside_turns(
+    graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space: ShapeSpace, most: int
+) -> list[dict[str, int]]:
+    """Joint sizes next to which a condition turns, of both sides; up to `most` along each dim and side.
+
+    Only the dims that it depends on are in them. Raises NotSizesError where it cannot be evaluated.
+    """
+    import numpy as np
+
+    arithmetic = SizeArithmetic(graph, specs)
+    names = [n for n in space if n in arithmetic.dims(name)]
+    if count_sizes(space, names) > MOST_EVALUATED:
+        raise NotSizesError
+    beside: list[dict[str, int]] = []
+    for grids in size_grids(space, names):
+        shape = np.broadcast_shapes(*(g.shape for g in grids.values()))
+        holds = np.broadcast_to(np.asarray(arithmetic.value(name, grids, np.float32)[0]).astype(bool), shape)
+        for axis in range(holds.ndim):
+            turns = np.diff(holds, axis=axis)
+            ends = np.zeros_like(np.take(holds, [0], axis))
+            for parts in ((turns, ends), (ends, turns)):
+                beside += sizes_where(np.concatenate(parts, axis), grids, most)
+    return beside
 
 
 def dims_of_shape(node: onnx.NodeProto, dims: Sequence[Dim]) -> Sequence[Dim]:

@@ -6,7 +6,14 @@ import pytest
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.shape_space.space import parse_space
 from trtconv.export.branches.guard_split import find_guard
-from trtconv.export.branches.guards import Guard, bounds_some, hold_everywhere, in_words, unproved_guards
+from trtconv.export.branches.guards import (
+    Guard,
+    bounds_some,
+    hold_everywhere,
+    in_words,
+    unproved_guards,
+    without_special_sizes,
+)
 from trtconv.export.exporters.attempt import requirements
 
 TEXT = """Constraints violated (T)! For more information, run with TORCH_LOGS="+dynamic".
@@ -230,3 +237,10 @@ def test_a_headline_behind_the_last_guard_is_no_part_of_it():
         'For more information, run with TORCH_LOGS="+dynamic".\n'
     )
     assert [g.text for g in unproved_guards(text)] == ["32*(W // 4) > 32"]
+
+
+def test_ordinary_sizes_are_no_ends_and_differ():
+    square = [{"H": h, "W": w} for h in range(16, 40) for w in range(1, 16)]
+    assert without_special_sizes(square) == {"H": 19, "W": 6}
+    assert without_special_sizes([{"H": n, "W": n} for n in (1, 4, 5)]) == {"H": 4, "W": 4}
+    assert without_special_sizes([{"H": 1}, {"H": 2}]) == {"H": 1}

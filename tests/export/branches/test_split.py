@@ -271,3 +271,34 @@ def test_a_part_of_a_side_is_traced_within_the_side(write_module, export):
     result = export(f"{write_module(SHIFTED)}:Net", ["x:float32[1,H,W]"], "H=4:8:12%4 W=4:8:12%4")
     assert any("where min(W, H) > 4" in note for note in result.notes)
     assert result.sizes.complete
+
+
+CROP = """
+class Crop(nn.Module):
+    def forward(self, x):
+        h, w = x.shape[-2:]
+        c = 16
+        if c > w or c > h:
+            m, n = max(0, c - w), max(0, c - h)
+            x = nn.functional.pad(x, [m // 2, (m + 1) // 2, n // 2, (n + 1) // 2])
+            h, w = x.shape[-2:]
+            if c == w and c == h:
+                return x
+        top, left = int(round((h - c) / 2.0)), int(round((w - c) / 2.0))
+        return x[..., top : top + c, left : left + c]
+"""
+
+
+def test_a_case_at_the_end_of_a_part_is_a_part_of_its_own(write_module, export):
+    """torchvision's centre crop: of 16 rows or more, those of 16 are not cut."""
+    result = export(f"{write_module(CROP)}:Crop", ["x:float32[N,2,H,W]"], "N=1:2:2 H=1:20:40 W=1:20:40")
+    graph = onnx.load(result.model).graph
+    assert [d.dim_value for d in graph.output[0].type.tensor_type.shape.dim[1:]] == [2, 16, 16]
+    runner = OnnxRuntimeRunner(result.model)
+    for h, w in ((1, 1), (16, 16), (15, 17), (16, 3), (17, 40), (40, 9), (23, 23)):
+        rows = np.arange(2 * h * w, dtype=np.float32).reshape(1, 2, h, w) + 1
+        output = runner({"x": rows})["output"]
+        assert output.shape == (1, 2, 16, 16)
+        top, left = round(max(0, h - 16) / 2), round(max(0, w - 16) / 2)
+        inner = rows[..., top : top + 16, left : left + 16]
+        assert output.sum() == inner.sum()

@@ -1,5 +1,7 @@
 """Conditions on fractions of sizes as nodes: they decide as Python's FP64 does at every joint size."""
 
+import math
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -94,3 +96,20 @@ def test_the_traced_size_that_torch_takes_for_a_solution():
     assert hold_everywhere(SOLVED, SPACE)
     assert not hold_everywhere(SOLVED.replace("!= (3*max", "!= (96 + 0*max"), SPACE)
     assert not hold_everywhere("\n".join(SOLVED.splitlines()[-1:]), SPACE)
+
+
+ENCODEC = "T > max(2, 2 + ((-1)*T) + 3*ceil(1.0 + (((-3) + T) / 3)))"
+
+
+def test_sums_of_whole_numbers_lose_no_bit():
+    """EnCodec's padding: what is rounded is a quotient and a one, and the rest are whole numbers."""
+    space = parse_space(["T=1:20:40"])
+    turns = turning_sizes(Guard(ENCODEC, ("T",)), space)
+    holds = [t > max(2, 2 - t + 3 * math.ceil((t - 3) / 3 + 1)) for t in space["T"].values()]
+    assert turns.table.tolist() == [[t for t in range(2, 41) if holds[t - 1] != holds[t - 2]]]
+
+
+def test_what_is_rounded_turns_where_it_is_whole():
+    ties = near_ties(Guard("trunc((0.1*sym_float(W))) == 3", ("W",)), SPACE)
+    assert ties[0]["W"] == 30
+    assert all(t["W"] % 10 == 0 for t in ties)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from trtconv.core.model.bodies import replace_nodes
 from trtconv.core.tensors import TensorSpec
 
 if TYPE_CHECKING:
@@ -47,10 +48,15 @@ class UnwritableSizeError(Exception):
 
 
 class SizeWriter:
-    """Nodes to be put into `graph`, whose names begin with `prefix`; their constants become weights of the graph."""
+    """Nodes to be put into `graph`, whose names begin with `prefix`; their constants become weights of the graph.
 
-    def __init__(self, specs: Sequence[TensorSpec], graph: onnx.GraphProto, prefix: str) -> None:
-        self.specs, self.graph, self.prefix = specs, graph, prefix
+    `dims` are the values, int64 [], of dims that are not to be read from an input.
+    """
+
+    def __init__(
+        self, specs: Sequence[TensorSpec], graph: onnx.GraphProto, prefix: str, dims: Mapping[str, str] | None = None
+    ) -> None:
+        self.specs, self.graph, self.prefix, self.dims = specs, graph, prefix, dims or {}
         self.nodes: list[onnx.NodeProto] = []
 
     def expression(self, text: str) -> str:
@@ -86,6 +92,8 @@ class SizeWriter:
 
     def size(self, name: str) -> str:
         """A dim of an input by its name."""
+        if name in self.dims:
+            return self.dims[name]
         spec = next((s for s in self.specs if name in s.dims), None)
         if spec is None:
             raise UnwritableSizeError(f"{name} is no dim of an input")
@@ -108,6 +116,12 @@ class SizeWriter:
         name = f"{self.prefix}{len(self.nodes)}"
         self.nodes.append(onnx.helper.make_node(op, list(inputs), [name], name, **attributes))
         return name
+
+    def put_before(self, graph: onnx.GraphProto, index: int) -> None:
+        """Put what was written into a graph, in front of the node at an index; its weights too."""
+        present = {t.name for t in graph.initializer}
+        graph.initializer.extend(t for t in self.graph.initializer if t.name not in present)
+        replace_nodes(graph, [*graph.node[:index], *self.nodes, *graph.node[index:]])
 
     def choose(self, flag: str, first: str, second: str) -> str:
         """One of two sizes, by an int64 scalar that is 1 or 0; written so that each term is bounded by a size.

@@ -44,6 +44,8 @@ _PREFIX = re.compile(r"\b(?:math|torch)\.(?=[a-z_]+\()")
 # A condition is evaluated at every combination of sizes; one with more than these is not taken for true.
 MOST_TRIED = 1 << 26
 MOST_FAILING = 1000
+# Sizes at each end of a part of the space that may be cases of their own.
+NEAR_END = 3
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,21 @@ def sizes_within(space: ShapeSpace, region: Region, usual: Mapping[str, int]) ->
 
 
 def without_special_sizes(choices: Sequence[dict[str, int]]) -> dict[str, int]:
-    """The first sizes that are all above 2, or the first: torch takes 0 and 1 for special cases, and small sizes happen
-    to equal others.
+    """The first sizes that are all above 2, differ from each other and are none of the ends of the choices.
+
+    torch takes 0 and 1 for special cases; small sizes happen to equal others; at an end (of `H >= 16`) the module may
+    have a case of its own (`H == 16`), for which alone a trace there would hold. Without such sizes the first above 2,
+    or the first.
     """
-    return next((sizes for sizes in choices if min(sizes.values()) > 2), choices[0])
+    ordinary = [sizes for sizes in choices if min(sizes.values()) > 2]
+    values = {name: sorted({sizes[name] for sizes in ordinary}) for name in choices[0]}
+    ends = {name: {*v[:NEAR_END], *v[-NEAR_END:]} for name, v in values.items() if len(v) > 2 * NEAR_END}
+    inner = (
+        sizes
+        for sizes in ordinary
+        if len(set(sizes.values())) == len(sizes) and all(sizes[name] not in ends[name] for name in ends)
+    )
+    return next(inner, next(iter(ordinary), choices[0]))
 
 
 def unproved_guards(text: str) -> tuple[Guard, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guards import Guard
-from trtconv.export.sizes.evaluate import UnreadableError, evaluate_text
+from trtconv.export.sizes.evaluate import WHOLE_OF_FLOATS, UnreadableError, evaluate_text
 from trtconv.proof.joint_sizes import count_sizes
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ MOST_EVALUATED, MOST_NUMBERS = 1 << 22, 1 << 15
 # Sides that are as near to each other as this may have been equal, or not, before torch rearranged the formula.
 NEAR = 1e-12
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+# What is a whole number of whole numbers.
+WHOLE_OF_WHOLE = ("Mod", "PythonMod", "FloorDiv", "CleanDiv", "CeilDiv", "Max", "Min", "max", "min", "Abs", "abs")
 # Past every size.
 NEVER = 2**31 - 1
 # Characters of a number that stands in a program, and not of one that was computed.
@@ -86,9 +88,10 @@ def _table(guard: Guard, space: ShapeSpace, dim: str, by: str | None) -> Turning
 
 
 def near_ties(guard: Guard, space: ShapeSpace, most: int = 8) -> list[dict[str, int]]:
-    """Sizes at which the two sides of a comparison of fractions are equal, or nearly so: up to `most` of all.
+    """Sizes at which the last bit of a fraction decides, or nearly so: up to `most` of all.
 
-    Empty for a condition without fractions, on many sizes, or that cannot be read.
+    There the two sides of a comparison are equal, or what is rounded is whole. Empty for a condition without fractions,
+    on many sizes, or that cannot be read.
     """
     import numpy as np
 
@@ -100,9 +103,10 @@ def near_ties(guard: Guard, space: ShapeSpace, most: int = 8) -> list[dict[str, 
         return []
     ties: list[dict[str, int]] = []
     for grids in size_grids(space, guard.names, MOST_EVALUATED):
-        for left, right in _compared(guard.text):
+        for left, right in _turning(guard.text):
             try:
-                a, b = _sides(left, grids), _sides(right, grids)
+                a = _sides(left, grids)
+                b = np.rint(a) if right is None else _sides(right, grids)
             except UnreadableError:
                 continue
             near = np.abs(a - b) <= NEAR * np.maximum(np.abs(a), np.abs(b))
@@ -114,11 +118,36 @@ def _sides(text: str, grids: Mapping[str, Array]) -> Array:
     return evaluate_text(text, grids).astype(float)
 
 
-def _compared(text: str) -> Iterator[tuple[str, str]]:
+def _turning(text: str) -> Iterator[tuple[str, str | None]]:
+    """The two sides of each comparison of fractions; each fraction that is rounded, with None."""
     for tree in ast.walk(ast.parse(text.strip(), mode="eval")):
         if isinstance(tree, ast.Compare) and all(isinstance(o, COMPARISONS) for o in tree.ops):
-            sides = [ast.unparse(t) for t in (tree.left, *tree.comparators)]
-            yield from itertools.pairwise(sides)
+            for left, right in itertools.pairwise((tree.left, *tree.comparators)):
+                if not (_is_whole(left) and _is_whole(right)):
+                    yield ast.unparse(left), ast.unparse(right)
+        elif _called(tree) in WHOLE_OF_FLOATS:
+            yield from ((ast.unparse(a), None) for a in tree.args if not _is_whole(a))  # type: ignore[attr-defined]
+
+
+def _called(tree: ast.AST) -> str:
+    """The name of the function that is called; empty for anything else."""
+    if not isinstance(tree, ast.Call):
+        return ""
+    return tree.func.attr if isinstance(tree.func, ast.Attribute) else getattr(tree.func, "id", "")
+
+
+def _is_whole(tree: ast.AST) -> bool:
+    """True for what is computed without fractions, or rounded: Python and torch agree on it in any order."""
+    if isinstance(tree, ast.Constant):
+        return isinstance(tree.value, int)
+    if isinstance(tree, ast.Name):
+        return True
+    if isinstance(tree, ast.UnaryOp):
+        return _is_whole(tree.operand)
+    if isinstance(tree, ast.BinOp):
+        return not isinstance(tree.op, (ast.Div, ast.Pow)) and _is_whole(tree.left) and _is_whole(tree.right)
+    name = _called(tree)
+    return name in WHOLE_OF_FLOATS or (name in WHOLE_OF_WHOLE and all(map(_is_whole, tree.args)))  # type: ignore[attr-defined]
 
 
 def _has_fractions(text: str) -> bool:
@@ -131,14 +160,15 @@ def _has_fractions(text: str) -> bool:
 def _rearranged(text: str) -> bool:
     """True where a product or a sum has three parts or more, or a factor that is no number a person writes.
 
-    Python computes them in the order in which they stand, and folds no `0.1 * 3` of `h * 0.1 * 3`.
+    Python computes them in the order in which they stand, and folds no `0.1 * 3` of `h * 0.1 * 3`. In whole numbers
+    the order changes nothing.
     """
     for tree in ast.walk(ast.parse(text.strip(), mode="eval")):
-        if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Add, ast.Sub)):
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Add, ast.Sub)) and not _is_whole(tree):
             alike = (ast.Mult,) if isinstance(tree.op, ast.Mult) else (ast.Add, ast.Sub)
-            if any(isinstance(s, ast.BinOp) and isinstance(s.op, alike) for s in (tree.left, tree.right)):
-                return True
             sides = (tree.left, tree.right)
+            if any(isinstance(s, ast.BinOp) and isinstance(s.op, alike) and not _is_whole(s) for s in sides):
+                return True
             if any(isinstance(s, ast.Constant) and len(repr(s.value)) > LONGEST for s in sides):
                 return True
     return False

@@ -153,7 +153,8 @@ FUNCTIONS: Mapping[str, str] = {
     "int": "trunc", "sqrt": "sqrt", "_sym_sqrt": "sqrt", "OpaqueUnaryFn_sqrt": "sqrt", "_sym_log2": "log2",
     "OpaqueUnaryFn_log2": "log2",
 }  # fmt: skip
-_WHOLE = ("trunc", "ceil", "floor", "TruncToInt", "CeilToInt", "FloorToInt", "sym_int", "int")
+# Those that make whole numbers of floats.
+WHOLE_OF_FLOATS = ("trunc", "ceil", "floor", "TruncToInt", "CeilToInt", "FloorToInt", "sym_int", "int")
 
 
 def _call(name: str, arguments: list[Any]) -> Any:
@@ -165,7 +166,7 @@ def _call(name: str, arguments: list[Any]) -> Any:
         return np.asarray(arguments[0]).astype(np.float64)
     function = getattr(np, FUNCTIONS[name])
     result = arguments[0]
-    if name in _WHOLE:
+    if name in WHOLE_OF_FLOATS:
         return np.asarray(function(result)).astype(np.int64)
     if len(arguments) == 1:
         return function(result)

@@ -59,16 +59,20 @@ def _renamed(node: onnx.NodeProto, names: dict[str, str], prefix: str) -> onnx.N
     return copied
 
 
+def rename_read(body: onnx.GraphProto, names: dict[str, str]) -> None:
+    """Let a body read other values from outside; what it defines itself hides one of the same name."""
+    outside = {n: new for n, new in names.items() if n not in _defined(body)}
+    for node in body.node:
+        _rename(node, outside)
+    for value in body.output:
+        value.name = outside.get(value.name, value.name)
+
+
 def _rename(node: onnx.NodeProto, names: dict[str, str]) -> None:
     node.input[:] = [names.get(i, i) for i in node.input]
     node.output[:] = [names.get(o, o) for o in node.output]
     for body in bodies_of(node):
-        # What a body defines itself hides the value around that has the same name.
-        inner = {n: new for n, new in names.items() if n not in _defined(body)}
-        for part in body.node:
-            _rename(part, inner)
-        for value in body.output:
-            value.name = inner.get(value.name, value.name)
+        rename_read(body, names)
 
 
 def _defined(body: onnx.GraphProto) -> set[str]:

@@ -7,6 +7,9 @@ that has no sizes where it is not taken (`y.view(n, 2, t)` of what has more elem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
@@ -14,10 +17,14 @@ from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.model.file import external_files
 from trtconv.core.model.provenance import origin_of
 from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
+from trtconv.proof.size_arithmetic import sizes_beside_turns
+from trtconv.proof.size_elements import NotSizesError
 from trtconv.rewrite.engine.rounds import RewriteSetting
 from trtconv.rewrite.graph.branches import BRANCHES, up_to_branch
 from trtconv.rewrite.lowering.settled_ifs import leading_part
 
+# Sizes of each side next to which a condition turns along a dim, and of a dim at each end, at which branches are run.
+MOST_TURNS, NEAR_ENDS = 4, 4
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -58,17 +65,21 @@ def random_points(setting: RewriteSetting) -> list[SamplePoint]:
     return [p for p in sample_points(setting.space, setting.specs) if p.values == "random"]
 
 
-def run_everywhere(model: onnx.ModelProto, node: onnx.NodeProto, setting: RewriteSetting) -> bool:
-    """True for an If of the main graph both of whose branches run at all points, also where they are not taken."""
-    if external_files(model):
-        return False
+def points_beside_turns(model: onnx.ModelProto, condition: str, setting: RewriteSetting) -> list[SamplePoint]:
+    """The sample points of random values, those at which a condition turns, and those next to the ends of each dim."""
     points = random_points(setting)
-    index = next(i for i, n in enumerate(model.graph.node) if n.output == node.output)
-    return all(len(branch_shapes(model, index, answer, setting, points)) == len(points) for answer in BRANCHES)
+    opt = setting.space.pick("opt")
+    beside: list[dict[str, int]] = []
+    with suppress(NotSizesError):
+        beside = sizes_beside_turns(model.graph, condition, setting.specs, setting.space, MOST_TURNS)
+    ends = [{n: v} for n, r in setting.space.dims for v in (*r.values()[:NEAR_ENDS], *r.values()[-NEAR_ENDS:])]
+    present = {p.dims for p in points}
+    others = dict.fromkeys(tuple({**opt, **sizes}.items()) for sizes in (*beside, *ends))
+    return [*points, *(SamplePoint("turn", dims) for dims in others if dims not in present)]
 
 
 def branch_shapes(
-    model: onnx.ModelProto, index: int, answer: bool, setting: RewriteSetting, points: list[SamplePoint]
+    model: onnx.ModelProto, index: int, answer: bool, setting: RewriteSetting, points: Sequence[SamplePoint]
 ) -> dict[str, Shapes]:
     """By point the sizes that a branch gives, whether it is taken there or not; without points at which it fails."""
     changed = up_to_branch(model, index, answer)

@@ -10,21 +10,22 @@ end of each branch, by nothing where it is taken, and a Reshape give both the sa
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import onnx
 from onnx import TensorProto, shape_inference
 
 from trtconv.core.ledger.records import LedgerEntry, Proof
-from trtconv.core.model.bodies import replace_nodes
 from trtconv.core.model.dim_names import declared_dims
+from trtconv.core.model.file import external_files
 from trtconv.core.model.inference import infer, inferred_types, without_weights
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
 from trtconv.core.model.size_nodes import LOGIC, SizeWriter, UnwritableSizeError
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.branches import BRANCHES, branch_of, up_to_branch
-from trtconv.rewrite.lowering.branch_sizes import run_everywhere
+from trtconv.rewrite.lowering.branch_sizes import points_beside_turns
+from trtconv.rewrite.lowering.defined_branches import LentSizes, define_branches, index_of
 from trtconv.rewrite.lowering.selected_branches import costs_little, select
 
 NAME = "level-branches"
@@ -32,6 +33,8 @@ WHY = "TensorRT wants one size of both branches of an If, also of the one that i
 # Of Unsqueeze, and of Pad on whole numbers.
 LEAST_OPSET = 13
 SIDES = {True: "then", False: "else"}
+# The sample points at the ends of the ranges, and the usual one.
+ENDS = ("min", "opt", "max")
 Dims = list[int | str]
 
 
@@ -41,13 +44,16 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
         return model
     names = {n for spec in setting.specs for n in spec.names()}
     light: onnx.ModelProto | None = None
+    visited: set[tuple[str, ...]] = set()
+    # What was lent to the branch that an If comes from, by its outputs.
+    lent_dims: dict[tuple[str, ...], Mapping[str, str]] = {}
     turn = 0
-    for outputs in [list(n.output) for n in model.graph.node if n.op_type == "If"]:
-        # What is put in front of one makes the graph's nodes anew.
-        node = next(n for n in model.graph.node if list(n.output) == outputs)
+    while (node := _first_if(model, visited)) is not None:
+        outputs = tuple(node.output)
+        visited.add(outputs)
         light = light or without_weights(model)
         uneven = _uneven_outputs(light, node, names)
-        leveling = _Leveling(model, node, setting, f"trtconv_level_{turn}_")
+        leveling = _Leveling(model, node, setting, f"trtconv_level_{turn}_", lent_dims.get(outputs))
         if not (setting.proof and uneven) and not leveling.recorded:
             # What a foreign file says of its sizes need not be so.
             continue
@@ -57,18 +63,29 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
             sizes = [leveling.sizes(output) for output in uneven]
         except (UnwritableSizeError, SyntaxError):
             continue
+        is_little = costs_little(model, node)
+        lent = leveling.define(is_little=is_little)
         for output, size in zip(uneven, sizes, strict=True):
             leveling.fit(output, size)
         leveling.put_in_front()
-        node = next(n for n in model.graph.node if list(n.output) == outputs)
+        model, node = leveling.model, leveling.node
         after, note = [node], []
         if uneven:
             shown = ", ".join(repr(outputs[o]) for o in uneven)
             note.append(f"{shown}: both branches padded to the sizes of the one taken")
-        if costs_little(model, node) and run_everywhere(model, node, setting):
-            after = select(model, node, f"trtconv_taken_{turn}_")
+        for branch in (lent or {}).values():
+            note.append(f"a branch gets the sizes of {branch.point} where it is not taken, to be defined there")
+        if is_little and lent is not None:
+            prefix = f"trtconv_taken_{turn}_"
+            after = select(model, node, prefix)
+            for inner in [n for n in after if n.op_type == "If"]:
+                side = inner.output[0].startswith(f"{prefix}then")
+                if side in lent:
+                    lent_dims[tuple(inner.output)] = lent[side].dims
+                elif outputs in lent_dims:
+                    lent_dims[tuple(inner.output)] = lent_dims[outputs]
             note.append("both branches are computed, and a Where takes one")
-        elif not uneven:
+        elif not uneven and not lent:
             continue
         texts = tuple(map(node_text, after))
         proof = Proof(None, note="compared with the whole graph")
@@ -78,6 +95,10 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
     if turn:
         del model.graph.value_info[:]
     return model
+
+
+def _first_if(model: onnx.ModelProto, visited: Collection[tuple[str, ...]]) -> onnx.NodeProto | None:
+    return next((n for n in model.graph.node if n.op_type == "If" and tuple(n.output) not in visited), None)
 
 
 def _uneven_outputs(light: onnx.ModelProto, node: onnx.NodeProto, names: Collection[str]) -> list[int]:
@@ -112,12 +133,21 @@ def _rank(node: onnx.NodeProto, output: int) -> int:
 class _Leveling:
     """What is put in front of one If and at the end of its branches."""
 
-    def __init__(self, model: onnx.ModelProto, node: onnx.NodeProto, setting: RewriteSetting, prefix: str) -> None:
-        self.model, self.node, self.prefix = model, node, prefix
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        node: onnx.NodeProto,
+        setting: RewriteSetting,
+        prefix: str,
+        dims: Mapping[str, str] | None,
+    ) -> None:
+        self.model, self.node, self.setting, self.prefix = model, node, setting, prefix
         # Nothing is put into the model before all of it is written.
         self.scratch = onnx.GraphProto()
-        self.writer = SizeWriter(setting.specs, self.scratch, f"{prefix}size_")
+        self.writer = SizeWriter(setting.specs, self.scratch, f"{prefix}size_", dims)
         self.flag = ""
+        self.outputs = list(node.output)
+        self.is_in_front = False
         recorded = next((p.value for p in node.metadata_props if p.key == BRANCH_SIZES_KEY), "{}")
         self.recorded: dict[str, list[Dims]] = json.loads(recorded)
 
@@ -133,8 +163,7 @@ class _Leveling:
                 continue
             size = self._size(True, output, axis, first)
             if first != second or self._handed_on(True, output) or self._handed_on(False, output):
-                self.flag = self.flag or self.writer.flag(self.node.input[0], self._whole_comparisons())
-                size = self.writer.choose(self.flag, size, self._size(False, output, axis, second))
+                size = self.writer.choose(self._is_first(), size, self._size(False, output, axis, second))
             parts.append(size)
         return self.writer.vector(parts)
 
@@ -152,11 +181,41 @@ class _Leveling:
 
     def put_in_front(self) -> None:
         """Put the nodes of the sizes in front of the If."""
-        graph = self.model.graph
-        names = {t.name for t in graph.initializer}
-        graph.initializer.extend(t for t in self.scratch.initializer if t.name not in names)
-        index = next(i for i, n in enumerate(graph.node) if n.output == self.node.output)
-        replace_nodes(graph, [*graph.node[:index], *self.writer.nodes, *graph.node[index:]])
+        if self.is_in_front:
+            self.writer.nodes.clear()
+        self.writer.put_before(self.model.graph, index_of(self.model, self.node))
+        self.node = self._current()
+
+    def define(self, *, is_little: bool) -> dict[bool, LentSizes] | None:
+        """Let both branches run where they are not taken; what was lent to them for it, or None where they do not.
+
+        At all sample points where the target or a Where needs that; else at the ends of the ranges, at which a builder
+        works out shapes.
+        """
+        if external_files(self.model):
+            return None
+        points = points_beside_turns(self.model, self.node.input[0], self.setting)
+        if not (is_little or self.setting.target.facts.branches_of_one_size):
+            points = [p for p in points if p.label in ENDS]
+        flag, count = self.flag, len(self.writer.nodes)
+        result = define_branches(self.model, self.node, self.setting, self.writer, self._is_first, points)
+        if result is None:
+            self.flag = flag
+            del self.writer.nodes[count:]
+            return None
+        self.model, lent = result
+        self.is_in_front = bool(lent)
+        self.node = self._current()
+        return lent
+
+    def _current(self) -> onnx.NodeProto:
+        return next(n for n in self.model.graph.node if list(n.output) == self.outputs)
+
+    def _is_first(self) -> str:
+        """1 where the first branch is taken and else 0; what says so is written once."""
+        if not self.flag:
+            self.flag = self.writer.flag(self.node.input[0], self._whole_comparisons())
+        return self.flag
 
     def _whole_comparisons(self) -> dict[str, onnx.NodeProto]:
         """The makers of truths in the main graph that compare int64, or join such truths."""

@@ -7,7 +7,7 @@ and equal the module. TensorRT-RTX 1.7 builds both forms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -21,10 +21,11 @@ from trtconv.rewrite.graph.branches import BRANCHES, branch_of, write_out
 MOVING = {
     *("Identity", "Pad", "Slice", "Concat", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Expand"),
     *("Tile", "Split", "Gather", "Cast", "Shape", "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Relu", "Clip", "Where"),
+    *("MaxPool", "AveragePool"),
 }
 MOST_ON_VALUES = 8
 MOST_NODES = 512
-WITH_BODIES = {"If", "Loop", "Scan"}
+WITH_BODIES = {"Loop", "Scan"}
 SELECTED = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.INT32, TensorProto.INT64}
 
 
@@ -36,19 +37,23 @@ def costs_little(model: onnx.ModelProto, node: onnx.NodeProto) -> bool:
     moving = {o for n in depend_on_values(model.graph) for o in n.output} | {v.name for v in model.graph.input}
     moving -= {t.name for t in model.graph.initializer}
     weights = {t.name: t for t in model.graph.initializer}
-    return all(_is_little(branch_of(node, answer).node, moving, types, weights) for answer in BRANCHES)
+    return all(_is_little(branch_of(node, answer), moving, types, weights) for answer in BRANCHES)
 
 
 def _is_little(
-    nodes: Iterable[onnx.NodeProto],
-    moving: set[str],
-    types: Mapping[str, int],
-    weights: Mapping[str, onnx.TensorProto],
+    branch: onnx.GraphProto, moving: set[str], types: Mapping[str, int], weights: Mapping[str, onnx.TensorProto]
 ) -> bool:
     moving = set(moving)
+    weights = {**weights, **{t.name: t for t in branch.initializer}}
     count = on_values = 0
-    for node in nodes:
+    for node in branch.node:
         count += 1
+        if node.op_type == "If":
+            # It is selected itself, once it stands in the main graph.
+            if not all(_is_little(branch_of(node, answer), moving, types, weights) for answer in BRANCHES):
+                return False
+            moving.update(node.output)
+            continue
         if node.domain or node.op_type in WITH_BODIES or _may_divide_by_zero(node, types, weights):
             return False
         if node.op_type not in BLIND and any(i in moving for i in node.input):

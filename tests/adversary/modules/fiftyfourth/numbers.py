@@ -20,7 +20,7 @@ SAME = constant((1, 4), (2, 9), (1, 40), value=2.0) + constant((1, 6), value=0.0
 ZEROS = sprinkled(0.0, -0.0, 4.0, -4.0, 1.0, sizes=((1, 9), (2, 31)))
 
 
-@forward(X, **seq(X, low=4, own=(*SAME, *ZEROS)), refused="at least 3 dimensions")
+@forward(X, **seq(X, low=4, own=(*SAME, *ZEROS)), refused="the exported model differs from the module")
 def A6943NormedThenPooled(self, x):
     """Over the range of each row, which is zero where all are the same, then the maximum of windows."""
     a, b = x.amin(1, keepdim=True), x.amax(1, keepdim=True)

@@ -18,7 +18,7 @@ WAVE = "x:float32[N,T]=-1:1"
 KINDS = ("normal", "halves", "zeros", "tenths", "tiny")
 
 
-@attack(X, **seq(X), refused="the path through the module depends on the size")
+@attack(X, **seq(X))
 class A6914EncodecConv(nn.Module):
     """Encodec's convolution: more padding where the last frame is not whole; short sounds are reflected via zeros."""
 
@@ -43,7 +43,7 @@ class A6914EncodecConv(nn.Module):
         return self.conv(self.pad(x[:, None], total - right, right + more))
 
 
-@forward(X, **seq(X), refused="the path through the module depends on the size")
+@forward(X, **seq(X))
 def A6915Hangover(self, x):
     """Speech by energy: holes of less than four frames closed, islands of less than three removed, then a tail of five."""
     m = (x.abs() > 0.75).float()[:, None]

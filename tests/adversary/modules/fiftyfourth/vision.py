@@ -200,7 +200,6 @@ def A6907CentroidHead(self, x, m):
     dims="N=1:1:2 H=1:12:40 W=1:12:40",
     kinds=FINITE,
     feeds=at(G, hw=((9, 11), (11, 9), (17, 13), (15, 15), (12, 12), (40, 3))),
-    refused="the path through the module depends on the size",
 )
 def A6908CentreCrop(self, x):
     """torchvision's centre crop of 12: padded where smaller, the corner rounded half to even."""

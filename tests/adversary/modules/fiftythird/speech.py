@@ -109,7 +109,7 @@ class A6803Wav2vecExtractor(nn.Module):
         return (y + F.gelu(self.pos(y)[:, :, :-1])).transpose(1, 2)
 
 
-@attack(WAVE, dims="N=1:1:2 T=1:300:700", feeds=at(WAVE, N=(1, 2), T=(1, 2, 7, 8, 9, 319, 320, 321, 640, 641, 700)), refused="the path through the module depends on the si")
+@attack(WAVE, dims="N=1:1:2 T=1:300:700", feeds=at(WAVE, N=(1, 2), T=(1, 2, 7, 8, 9, 319, 320, 321, 640, 641, 700)))
 class A6804EncodecPad(nn.Module):
     """Encodec: extra padding to a whole frame, reflection that pads with zeros first where the signal is too short."""
 

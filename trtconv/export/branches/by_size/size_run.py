@@ -41,6 +41,7 @@ from trtconv.export.symbolic.arithmetic import size_steps
 from trtconv.export.symbolic.builtins import symbolic_builtins
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.mode import creation_handlers, handled
+from trtconv.export.symbolic.resampling.pooling import max_pool
 
 if TYPE_CHECKING:
     from torch import nn
@@ -206,7 +207,7 @@ def _watched(effort: Effort, shared: bool = True) -> Any:
     """
     from torch.overrides import TorchFunctionMode
 
-    without_values = {**creation_handlers(), **packed.handlers_without_values()}
+    without_values = {**creation_handlers(), **packed.handlers_without_values(), "max_pool1d": max_pool(1)}
 
     class Watched(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

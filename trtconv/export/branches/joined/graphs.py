@@ -55,7 +55,9 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
     graph.output.extend(open_dims(v) for v in whole.output)
     for value, dims in zip(graph.output, whole_dims, strict=True):
         for axis, dim in zip(value.type.tensor_type.shape.dim, dims, strict=True):
-            if isinstance(dim, str) and dim:
+            if isinstance(dim, int):
+                axis.dim_value = dim
+            elif dim:
                 axis.dim_param = dim
     graph.initializer.extend(shared.values())
     conditions = _condition(cut, trace, graph)

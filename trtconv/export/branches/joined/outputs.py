@@ -9,6 +9,7 @@ from trtconv.core.model.dim_names import axis_name
 from trtconv.core.model.size_nodes import SizeWriter, UnwritableSizeError
 from trtconv.export.exporters.trace import Trace
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_text
+from trtconv.export.sizes.exact.whole_text import in_whole_numbers
 from trtconv.proof.joint_sizes import count_sizes, size_grids
 
 if TYPE_CHECKING:
@@ -28,12 +29,14 @@ class CommonDims:
     """The dims of a value over the whole of a region, from those of its two sides.
 
     What a side of one size calls 1 is mostly what the other calls `(H // 14)*(W // 14)`. One that no nodes can work
-    out, as `TruncToInt(0.1 + H / 14)`, is called by the shortest of the `texts` that says the same sizes.
+    out, as `TruncToInt(0.1 + H / 14)`, is called by the shortest of the `texts` that says the same sizes, or by itself
+    in whole numbers.
     """
 
     def __init__(self, is_low: Holds, trace: Trace, texts: Iterable[str]) -> None:
         self.is_low, self.space, self.region, self.specs = is_low, trace.space, trace.region, trace.specs
-        self.texts = sorted({t for t in texts if self._is_plain(t)}, key=lambda t: (len(t), t))
+        whole = {t if self._is_plain(t) else in_whole_numbers(t, self.space) for t in texts}
+        self.texts = sorted(filter(self._is_plain, whole), key=lambda t: (len(t), t))
         self._common: dict[tuple[int | str, int | str], int | str] = {}
 
     def of(self, low: Dims, high: Dims) -> Dims:

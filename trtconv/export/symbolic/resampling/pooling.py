@@ -112,6 +112,8 @@ def max_pool(rank: int) -> Handler:
         pool = read_pool(rank, kernel_size, stride, padding)
         moving = [i for i in range(rank) if pool.symbolic(i)]
         dilations = per_axis(dilation, rank)
+        if not moving and rank == 1 and (x.dim() == 2 or any_symbolic(x.shape)):
+            return _pool_of_images(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
         if not moving or ceil_mode or return_indices or any(dilations[i] != 1 for i in moving):
             return NotImplemented
         whole = [i for i in moving if pool.whole(i, x)]
@@ -126,6 +128,27 @@ def max_pool(rank: int) -> Handler:
         return func(x, kernel, strides, pads, [1 if i in moving else d for i, d in enumerate(dilations)], False)
 
     return handle
+
+
+def _pool_of_images(
+    x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, return_indices: bool
+) -> Any:
+    """max_pool1d of x, [N, C, T] or [C, T], as that of images of one row.
+
+    torch looks at plain numbers for the length of one axis, and ONNX pools nothing of two axes.
+    """
+    import torch.nn.functional as F
+
+    def row(value: Any, beside: int) -> tuple[int, Any]:
+        return beside, per_axis(value, 1)[0]
+
+    has_stride = stride is not None and not (isinstance(stride, (list, tuple)) and not stride)
+    window = (row(kernel, 1), row(stride if has_stride else kernel, 1), row(padding, 0), row(dilation, 1))
+    images = x.unsqueeze(-2) if x.dim() == 3 else x[None, :, None]
+    pool = F.max_pool2d_with_indices if return_indices else F.max_pool2d
+    pooled: Any = pool(images, *window, ceil_mode)
+    parts = [p.squeeze(-2) if x.dim() == 3 else p[0, :, 0] for p in (pooled if return_indices else (pooled,))]
+    return tuple(parts) if return_indices else parts[0]
 
 
 def _does_something(pool: PoolingWindow, moving: list[int]) -> bool:
