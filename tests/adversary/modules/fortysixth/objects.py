@@ -238,7 +238,7 @@ def A5413PrimesByAny(self, x, y):
     prime = t > 1 and not any(t % p == 0 for p in range(2, math.isqrt(t) + 1))
     chain = all(a < b for a, b in zip((1, s, t), (s, t, 150)))
     return x.mean(1) * (2 if prime else 1) + (y.amax(1) if chain else y.mean(1))
-@forward(X4, YS, **wide((128, 128), (1, 128), (100, 41), (41, 100), (64, 160)))
+@forward(X4, YS, **wide((128, 128), (1, 128), (100, 41), (41, 100), (64, 160)), refused="the path through the module depends on the si")
 def A5414BytesOfTensors(self, x, y):
     """Chunks by what a tensor takes in bytes, strides and whether it is contiguous."""
     limit = 1 << 13

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from trtconv.export.branches.by_size.literals import numbers_in
 from trtconv.export.module.user_code import is_library
 
 # A file, the first line of a function in it, and the place of an instruction in that function.
@@ -21,10 +22,18 @@ Step = tuple[str, int, int]
 OWN = f"{Path(__file__).parents[3]}{os.sep}"
 
 
+class StepsTaken(dict[Step, int]):
+    """Instructions, each with its line; `numbers` are the whole numbers that stand in the functions that have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[int, None] = {}
+
+
 @contextmanager
-def steps_taken() -> Iterator[dict[Step, int]]:
-    """The instructions of the user's code that are executed in the block, each with its line."""
-    steps: dict[Step, int] = {}
+def steps_taken() -> Iterator[StepsTaken]:
+    """The instructions of the user's code that are executed in the block."""
+    steps = StepsTaken()
     libraries: dict[str, bool] = {}
 
     def enter(frame: Any, event: str, argument: Any) -> Any:
@@ -33,6 +42,7 @@ def steps_taken() -> Iterator[dict[Step, int]]:
             libraries[file] = is_library(file) or file.startswith(OWN)
         if libraries[file]:
             return None
+        steps.numbers.update(dict.fromkeys(numbers_in(frame.f_code)))
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return step
 

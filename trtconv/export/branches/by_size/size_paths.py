@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.effort import Effort
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
-from trtconv.export.branches.by_size.instructions import Step, steps_taken
+from trtconv.export.branches.by_size.instructions import Step, StepsTaken, steps_taken
+from trtconv.export.branches.by_size.literals import sizes_near
 from trtconv.export.branches.by_size.named_sizes import NamedSizes
 from trtconv.export.branches.by_size.size_guards import SizeGuard, guard_of
 from trtconv.export.branches.by_size.size_masks import SizeMask, joined, listed
@@ -52,12 +53,13 @@ class SizePaths:
     """The sizes of one run for each path, and what is known of the whole space.
 
     `followed` of `total` joint sizes take one of the paths. `points` are sizes to compare at, small ones first: one of
-    each path (the first `paths` of them), then others at which a decision turns, and those that tables name. `steps`
-    are the instructions of the user's code in the first run. `astray`: a run with numbers takes others, and no trace
-    with symbols shows what the module computes at all sizes. `choices` are the lines that take the smallest or largest
-    of several sizes, which a run with symbols does not decide. `turns_in_code`: code takes another way at some sizes,
-    whoever wrote it. `named` are the sizes that keys in the code name. `in_text`: a size is put into a text, of which
-    torch.export makes the text of a symbol, without a guard.
+    each path (the first `paths` of them), then others at which a decision turns, and those that tables name; where not
+    all was followed, those near the numbers in the code. `steps` are the instructions of the user's code in the first
+    run. `astray`: a run with numbers takes others, and no trace with symbols shows what the module computes at all
+    sizes. `choices` are the lines that take the smallest or largest of several sizes, which a run with symbols does not
+    decide. `turns_in_code`: code takes another way at some sizes, whoever wrote it. `named` are the sizes that keys in
+    the code name. `in_text`: a size is put into a text, of which torch.export makes the text of a symbol, without a
+    guard.
     """
 
     points: tuple[Sizes, ...] = ()
@@ -110,7 +112,7 @@ class _Search:
     turns_in_code: bool = False
     named: dict[tuple[tuple[str, int], ...], Sizes] = field(default_factory=dict)
     in_text: bool = False
-    steps: Mapping[Step, int] = field(default_factory=dict)
+    steps: StepsTaken = field(default_factory=StepsTaken)
     names: NamedSizes = field(default_factory=NamedSizes)
     runs: int = 0
 
@@ -140,8 +142,11 @@ def explore_sizes(
             break
     if search.waiting and search.spent:
         search.obstacles[OUT_OF_TIME if search.effort.spent else TOO_MANY_PATHS] = None
+    points = _ordered(search)
+    if search.obstacles:
+        points += tuple(s for s in sizes_near(search.steps.numbers, space, search.base) if s not in points)
     return SizePaths(
-        _ordered(search),
+        points,
         len(search.regions),
         followed,
         count_sizes(space),
