@@ -87,6 +87,33 @@ def sizes_beside_turns(
     return beside
 
 
+def least_where(
+    graph: onnx.GraphProto, size: str, condition: str, answer: bool, specs: Sequence[TensorSpec], space: ShapeSpace
+) -> tuple[int, int]:
+    """The least that a size comes to among the joint sizes at which a condition has this answer, and among all.
+
+    Raises NotSizesError where either cannot be evaluated, or the condition never has it.
+    """
+    import numpy as np
+
+    arithmetic = SizeArithmetic(graph, specs)
+    names = [n for n in space if n in arithmetic.dims(size) | arithmetic.dims(condition)]
+    if count_sizes(space, names) > MOST_EVALUATED:
+        raise NotSizesError
+    chosen: list[int] = []
+    every: list[int] = []
+    for grids in size_grids(space, names):
+        values, answers = (np.asarray(arithmetic.value(n, grids, np.float32)[0]) for n in (size, condition))
+        shape = np.broadcast_shapes(values.shape, answers.shape)
+        values = np.broadcast_to(values, shape)
+        here = values[np.broadcast_to(answers.astype(bool), shape) == answer]
+        chosen += [int(here.min())] if here.size else []
+        every.append(int(values.min()))
+    if not chosen:
+        raise NotSizesError
+    return min(chosen), min(every)
+
+
 def dims_of_shape(node: onnx.NodeProto, dims: Sequence[Dim]) -> Sequence[Dim]:
     """Those of the dims of its input that a Shape gives."""
     ends = {a.name: a.i for a in node.attribute}

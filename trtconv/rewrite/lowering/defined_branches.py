@@ -17,10 +17,13 @@ import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.bodies import values_captured
-from trtconv.core.model.size_nodes import SizeWriter
+from trtconv.core.model.bodies import leading_to, values_captured, values_read
+from trtconv.core.model.dim_names import declared_dims
+from trtconv.core.model.size_nodes import SizeWriter, UnwritableSizeError
 from trtconv.proof.points import SamplePoint, sample_inputs
 from trtconv.proof.probes.decisions import depend_on_values
+from trtconv.proof.size_arithmetic import least_where
+from trtconv.proof.size_elements import NotSizesError
 from trtconv.rewrite.engine.rounds import RewriteSetting
 from trtconv.rewrite.graph.branches import BRANCHES, branch_of, rename_read
 from trtconv.rewrite.lowering.branch_sizes import branch_shapes
@@ -51,8 +54,26 @@ class _Undefined:
     """A branch that fails at some points; `point` is one at which it is taken, `values` what it reads, by point."""
 
     answer: bool
+    condition: str
     point: SamplePoint
     values: Mapping[str, Mapping[str, Array]]
+
+
+def defined_points(
+    model: onnx.ModelProto, node: onnx.NodeProto, setting: RewriteSetting, points: Sequence[SamplePoint]
+) -> dict[bool, list[SamplePoint]]:
+    """By the answer of an If of the main graph, the points at which that branch runs, whether it is taken or not."""
+    index = index_of(model, node)
+    return {answer: _defined_at(model, index, answer, setting, points) for answer in BRANCHES}
+
+
+def _defined_at(
+    model: onnx.ModelProto, index: int, answer: bool, setting: RewriteSetting, points: Sequence[SamplePoint]
+) -> list[SamplePoint]:
+    """The points at which a branch gives something; where it gives nothing elsewhere, it is not made for that."""
+    shapes = branch_shapes(model, index, answer, setting, points)
+    filled = {point for point, outputs in shapes.items() if not any(0 in shape for shape in outputs.values())}
+    return [p for p in points if str(p) in (filled or shapes)]
 
 
 def define_branches(
@@ -62,18 +83,16 @@ def define_branches(
     writer: SizeWriter,
     is_first: Callable[[], str],
     points: Sequence[SamplePoint],
+    defined: Mapping[bool, Sequence[SamplePoint]],
 ) -> tuple[onnx.ModelProto, dict[bool, LentSizes]] | None:
     """A copy of a model in which both branches of an If of the main graph run at these points, and what was lent.
 
-    The model itself and nothing where they run there already; None where they cannot be made to. `is_first` gives the
-    name of what is 1 where the first branch is taken and else 0, int64 [], which `writer` writes; what it has written
-    so far goes in front of the If with the rest.
+    None where they cannot be made to. `is_first` gives the name of what is 1 where the first branch is taken and else
+    0, int64 [], which `writer` writes; what it has written so far goes in front of the If with the rest. `defined` are
+    the points at which they run before.
     """
     index = index_of(model, node)
-    defined = {answer: branch_shapes(model, index, answer, setting, points).keys() for answer in BRANCHES}
     undefined = [answer for answer in BRANCHES if len(defined[answer]) < len(points)]
-    if not undefined:
-        return model, {}
     of_values = {o for n in depend_on_values(model.graph) for o in n.output} | {v.name for v in model.graph.input}
     if node.input[0] in of_values or any(not defined[answer] for answer in undefined):
         return None
@@ -81,18 +100,39 @@ def define_branches(
     changed.CopyFrom(model)
     lent: dict[bool, LentSizes] = {}
     for answer in undefined:
-        branch = _undefined(model, index, answer, setting, [p for p in points if str(p) in defined[answer]], points)
+        branch = _undefined(model, index, answer, setting, defined[answer], points)
         if branch is None:
             return None
-        lending = _Lending(changed.graph, branch, writer, is_first(), of_values)
+        lending = _Lending(changed.graph, branch, writer, is_first(), of_values, setting)
         if not lending.lend(branch_of(changed.graph.node[index], answer)):
             return None
-        lent[answer] = LentSizes(str(branch.point), lending.dims(setting))
+        lent[answer] = LentSizes(str(branch.point), lending.dims())
     writer.put_before(changed.graph, index)
     index = index_of(changed, node)
-    if any(len(branch_shapes(changed, index, a, setting, points)) < len(points) for a in undefined):
+    if any(len(_defined_at(changed, index, answer, setting, points)) < len(points) for answer in undefined):
         return None
     return changed, lent
+
+
+def least_sizes(
+    graph: onnx.GraphProto, condition: str, answer: bool, text: str, setting: RewriteSetting
+) -> tuple[int, int] | None:
+    """The least that an expression of sizes comes to where a branch is taken, and of all joint sizes.
+
+    None where that cannot be evaluated.
+    """
+    part = onnx.GraphProto()
+    part.input.extend(graph.input)
+    part.node.extend(leading_to(graph.node, [condition]))
+    read = {name for node in part.node for name in values_read(node)}
+    part.initializer.extend(t for t in graph.initializer if t.name in read)
+    writer = SizeWriter(setting.specs, part, "trtconv_least_")
+    try:
+        size = writer.expression(text)
+        part.node.extend(writer.nodes)
+        return least_where(part, size, condition, answer, setting.specs, setting.space)
+    except (UnwritableSizeError, SyntaxError, NotSizesError):
+        return None
 
 
 def index_of(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
@@ -127,16 +167,23 @@ def _undefined(
     if not candidates:
         return None
     cheapest = min(candidates, key=lambda p: sum(math.prod(v.shape) for v in values[str(p)].values()))
-    return _Undefined(answer, cheapest, values)
+    return _Undefined(answer, condition, cheapest, values)
 
 
 class _Lending:
     """What is written in front of an If for one of its branches."""
 
     def __init__(
-        self, graph: onnx.GraphProto, branch: _Undefined, writer: SizeWriter, is_first: str, of_values: set[str]
+        self,
+        graph: onnx.GraphProto,
+        branch: _Undefined,
+        writer: SizeWriter,
+        is_first: str,
+        of_values: set[str],
+        setting: RewriteSetting,
     ) -> None:
         self.graph, self.branch, self.writer, self.of_values = graph, branch, writer, of_values
+        self.setting = setting
         self.flag = is_first if branch.answer else writer.node("Sub", writer.constant(1), is_first)
 
     def lend(self, body: onnx.GraphProto) -> bool:
@@ -155,12 +202,32 @@ class _Lending:
                 continue
             sizes = self._weight(np.array(lent.shape, np.int64))
             chosen = self.writer.choose(self.flag, self.writer.node("Shape", name), sizes)
+            # A builder that bounds each term for itself takes less for possible, and ends with a segmentation fault.
+            least = np.minimum(self._least(name, lent.ndim), lent.shape)
+            if least.any():
+                chosen = self.writer.node("Max", chosen, self._weight(least))
             renamed[name] = self.writer.fitted(name, lent.ndim, chosen, is_bool=lent.dtype == np.bool_)
         rename_read(body, renamed)
         return bool(renamed)
 
-    def dims(self, setting: RewriteSetting) -> dict[str, str]:
+    def _least(self, name: str, rank: int) -> Array:
+        """The least size of each axis of a value where the branch is taken, of all joint sizes; 0 where unknown."""
+        import numpy as np
+
+        branch, setting = self.branch, self.setting
+        declared: dict[str, Sequence[int | str]] = {v.name: declared_dims(v) for v in self.graph.value_info}
+        declared |= {s.name: s.dims for s in setting.specs}
+        dims = declared.get(name, ())
+        least = np.zeros(rank, np.int64)
+        if len(dims) == rank:
+            for axis, dim in enumerate(dims):
+                bounds = least_sizes(self.graph, branch.condition, branch.answer, str(dim), setting)
+                least[axis] = max(0, bounds[0]) if bounds else 0
+        return least
+
+    def dims(self) -> dict[str, str]:
         """The values that say the dims inside of the branch."""
+        setting = self.setting
         whole = SizeWriter(setting.specs, self.writer.graph, f"{self.writer.prefix}dim_{int(self.branch.answer)}_")
         sizes = self.branch.point.sizes
         names = {n for spec in setting.specs for n in spec.names()}

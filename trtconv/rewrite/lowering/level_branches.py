@@ -22,10 +22,11 @@ from trtconv.core.model.inference import infer, inferred_types, without_weights
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
 from trtconv.core.model.size_nodes import LOGIC, SizeWriter, UnwritableSizeError
+from trtconv.proof.points import SamplePoint
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.branches import BRANCHES, branch_of, up_to_branch
 from trtconv.rewrite.lowering.branch_sizes import points_beside_turns
-from trtconv.rewrite.lowering.defined_branches import LentSizes, define_branches, index_of
+from trtconv.rewrite.lowering.defined_branches import LentSizes, define_branches, defined_points, index_of, least_sizes
 from trtconv.rewrite.lowering.selected_branches import costs_little, select
 
 NAME = "level-branches"
@@ -36,6 +37,8 @@ SIDES = {True: "then", False: "else"}
 # The sample points at the ends of the ranges, and the usual one.
 ENDS = ("min", "opt", "max")
 Dims = list[int | str]
+# By the answer of an If what was lent to that branch.
+Lent = dict[bool, LentSizes]
 
 
 def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: RewriteRecord) -> onnx.ModelProto:
@@ -46,50 +49,35 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
     light: onnx.ModelProto | None = None
     visited: set[tuple[str, ...]] = set()
     # What was lent to the branch that an If comes from, by its outputs.
-    lent_dims: dict[tuple[str, ...], Mapping[str, str]] = {}
+    dims_of_branches: dict[tuple[str, ...], Mapping[str, str]] = {}
     turn = 0
     while (node := _first_if(model, visited)) is not None:
-        outputs = tuple(node.output)
-        visited.add(outputs)
+        visited.add(tuple(node.output))
         light = light or without_weights(model)
         uneven = _uneven_outputs(light, node, names)
-        leveling = _Leveling(model, node, setting, f"trtconv_level_{turn}_", lent_dims.get(outputs))
+        dims = dims_of_branches.get(tuple(node.output), {})
+        leveling = _Leveling(model, node, setting, f"trtconv_level_{turn}_", dims)
         if not (setting.proof and uneven) and not leveling.recorded:
             # What a foreign file says of its sizes need not be so.
             continue
-        before = (node_text(node),)
-        origin, name = origin_of(node), node.name or node.output[0]
+        before, origin, name = (node_text(node),), origin_of(node), node.name or node.output[0]
         try:
-            sizes = [leveling.sizes(output) for output in uneven]
+            lent = leveling.level(uneven)
         except (UnwritableSizeError, SyntaxError):
             continue
-        is_little = costs_little(model, node)
-        lent = leveling.define(is_little=is_little)
-        for output, size in zip(uneven, sizes, strict=True):
-            leveling.fit(output, size)
-        leveling.put_in_front()
-        model, node = leveling.model, leveling.node
-        after, note = [node], []
-        if uneven:
-            shown = ", ".join(repr(outputs[o]) for o in uneven)
-            note.append(f"{shown}: both branches padded to the sizes of the one taken")
-        for branch in (lent or {}).values():
-            note.append(f"a branch gets the sizes of {branch.point} where it is not taken, to be defined there")
-        if is_little and lent is not None:
+        model, after = leveling.model, [leveling.node]
+        if leveling.may_select(lent):
             prefix = f"trtconv_taken_{turn}_"
-            after = select(model, node, prefix)
+            after = select(model, leveling.node, prefix)
+            leveling.notes.append("both branches are computed, and a Where takes one")
             for inner in [n for n in after if n.op_type == "If"]:
-                side = inner.output[0].startswith(f"{prefix}then")
-                if side in lent:
-                    lent_dims[tuple(inner.output)] = lent[side].dims
-                elif outputs in lent_dims:
-                    lent_dims[tuple(inner.output)] = lent_dims[outputs]
-            note.append("both branches are computed, and a Where takes one")
-        elif not uneven and not lent:
+                side = lent.get(inner.output[0].startswith(f"{prefix}then")) if lent else None
+                dims_of_branches[tuple(inner.output)] = side.dims if side else dims
+        if not leveling.notes:
             continue
         texts = tuple(map(node_text, after))
         proof = Proof(None, note="compared with the whole graph")
-        record.entries.append(LedgerEntry(NAME, WHY, name, origin, "", before, texts, proof, "; ".join(note)))
+        record.entries.append(LedgerEntry(NAME, WHY, name, origin, "", before, texts, proof, "; ".join(leveling.notes)))
         turn += 1
         light = None
     if turn:
@@ -139,7 +127,7 @@ class _Leveling:
         node: onnx.NodeProto,
         setting: RewriteSetting,
         prefix: str,
-        dims: Mapping[str, str] | None,
+        dims: Mapping[str, str],
     ) -> None:
         self.model, self.node, self.setting, self.prefix = model, node, setting, prefix
         # Nothing is put into the model before all of it is written.
@@ -148,6 +136,8 @@ class _Leveling:
         self.flag = ""
         self.outputs = list(node.output)
         self.is_in_front = False
+        self.is_little = costs_little(model, node)
+        self.notes: list[str] = []
         recorded = next((p.value for p in node.metadata_props if p.key == BRANCH_SIZES_KEY), "{}")
         self.recorded: dict[str, list[Dims]] = json.loads(recorded)
 
@@ -186,25 +176,57 @@ class _Leveling:
         self.writer.put_before(self.model.graph, index_of(self.model, self.node))
         self.node = self._current()
 
-    def define(self, *, is_little: bool) -> dict[bool, LentSizes] | None:
-        """Let both branches run where they are not taken; what was lent to them for it, or None where they do not.
+    def level(self, uneven: list[int]) -> Lent | None:
+        """Give both branches the same sizes, of the outputs `uneven` or, where one is not defined everywhere, of all.
 
-        At all sample points where the target or a Where needs that; else at the ends of the ranges, at which a builder
-        works out shapes.
+        Returns what was lent to them to be so; None where they cannot be made to. Raises UnwritableSizeError.
+        """
+        points, defined = self._defined_points()
+        is_defined = bool(points) and all(len(defined[answer]) == len(points) for answer in BRANCHES)
+        # What is lent to a branch changes all of its sizes.
+        every = [i for i, output in enumerate(self.outputs) if output and _rank(self.node, i)]
+        sizes = {output: self.sizes(output) for output in (uneven if is_defined or not points else every)}
+        lent = {} if is_defined else self._define(points, defined) if points else None
+        fitted = {o: s for o, s in sizes.items() if lent or o in uneven}
+        for output, size in fitted.items():
+            self.fit(output, size)
+        self.put_in_front()
+        if fitted:
+            shown = ", ".join(repr(self.outputs[o]) for o in fitted)
+            self.notes.append(f"{shown}: both branches padded to the sizes of the one taken")
+        for branch in (lent or {}).values():
+            self.notes.append(f"a branch gets the sizes of {branch.point} where it is not taken, to be defined there")
+        return lent
+
+    def may_select(self, lent: Lent | None) -> bool:
+        """True where both branches may be computed at each run."""
+        return self.is_little and lent is not None
+
+    def _defined_points(self) -> tuple[list[SamplePoint], dict[bool, list[SamplePoint]]]:
+        """Points, and those of them at which each branch runs.
+
+        All sample points where the target or a Where needs both branches there; else those at the ends of the ranges,
+        at which a builder works out shapes. None for a model whose weights lie beside it.
         """
         if external_files(self.model):
-            return None
+            return [], {answer: [] for answer in BRANCHES}
         points = points_beside_turns(self.model, self.node.input[0], self.setting)
-        if not (is_little or self.setting.target.facts.branches_of_one_size):
+        if not (self.is_little or self.setting.target.facts.branches_of_one_size):
             points = [p for p in points if p.label in ENDS]
+        return points, defined_points(self.model, self.node, self.setting, points)
+
+    def _define(
+        self, points: list[SamplePoint], defined: Mapping[bool, list[SamplePoint]]
+    ) -> Lent | None:
+        """Let both branches run at the points; what was lent to them for it, or None where they cannot be made to."""
         flag, count = self.flag, len(self.writer.nodes)
-        result = define_branches(self.model, self.node, self.setting, self.writer, self._is_first, points)
+        result = define_branches(self.model, self.node, self.setting, self.writer, self._is_first, points, defined)
         if result is None:
             self.flag = flag
             del self.writer.nodes[count:]
             return None
         self.model, lent = result
-        self.is_in_front = bool(lent)
+        self.is_in_front = True
         self.node = self._current()
         return lent
 
@@ -237,7 +259,12 @@ class _Leveling:
         outer = self._handed_on(answer, output)
         if outer:
             return self.writer.node("Gather", self.writer.node("Shape", outer), self.writer.constant(axis))
-        return self._written(dim)
+        size = self._written(dim)
+        bounds = least_sizes(self.model.graph, self.node.input[0], answer, str(dim), self.setting)
+        if bounds is None or bounds[1] >= bounds[0]:
+            return size
+        # Where the branch is not taken it would be less, and a builder that meets a size below 0 ends by it.
+        return self.writer.node("Max", size, self.writer.constant(bounds[0]))
 
     def _written(self, dim: int | str) -> str:
         return self.writer.constant(dim) if isinstance(dim, int) else self.writer.expression(dim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -98,7 +99,8 @@ def find_random_nodes(model: Path) -> list[str]:
     nodes = list(walk_nodes(graph.node))
     flags = [(t.name, t) for t in graph.initializer]
     flags += [(n.output[0], a.t) for n in nodes if n.op_type == "Constant" for a in n.attribute if a.name == "value"]
-    bools = [(name, t) for name, t in flags if t.data_type == onnx.TensorProto.BOOL]
+    # A larger tensor of bools is a mask, whose values are not read here.
+    bools = [(name, t) for name, t in flags if t.data_type == onnx.TensorProto.BOOL and math.prod(t.dims) == 1]
     off = {name for name, t in bools if not onnx.numpy_helper.to_array(t).any()}
     descriptions = []
     for node in nodes:
