@@ -40,6 +40,7 @@ from trtconv.rewrite.graph.fragment import with_plugin_bodies
 from trtconv.rewrite.graph.observed import observe
 from trtconv.rewrite.graph.tidy import Leftovers, tidy
 from trtconv.rewrite.graph.valid import require_valid
+from trtconv.rewrite.lowering import level_branches as leveling
 from trtconv.rewrite.lowering.branch_sizes import require_alike_branches
 from trtconv.rewrite.lowering.float64 import Narrowed, kept_of, require_equal, without_float64
 from trtconv.rewrite.lowering.float64_digits import require_digits
@@ -47,10 +48,9 @@ from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.float64_sizes import require_same_sizes
 from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
 from trtconv.rewrite.lowering.inline import inline_functions
-from trtconv.rewrite.lowering.level_branches import NAME as LEVEL_BRANCHES
-from trtconv.rewrite.lowering.level_branches import level_branches
 from trtconv.rewrite.lowering.lower import lower_opset
 from trtconv.rewrite.lowering.settled_ifs import settle_ifs
+from trtconv.rewrite.lowering.wide_integers import require_32_bits
 from trtconv.rewrite.precision.qdq.data_reference import SUFFIX, write_data_reference
 from trtconv.rewrite.precision.qdq.fold_batch_norm import RULE as FOLD_BATCH_NORM
 from trtconv.rewrite.precision.qdq.step import quantise_step, require_data
@@ -131,6 +131,7 @@ def _apply_rules(
     provable = request.proof and not unreadable(model)
     if provable:
         require_alike_branches(model, setting)
+        require_32_bits(model, setting)
     observations = observe(model, space, specs, request.target) if provable else ()
     if whole is not None and whole.infinity:
         record.notes.append(f"with an infinity in an input the rewritten graph differs: {whole.infinity}")
@@ -272,7 +273,7 @@ def _rewrite_and_compare(
     for guilty in [[name] for name in reversed(fired)] + [fired]:
         remaining = [r for r in rules if r.name not in guilty]
         try:
-            model, again = rewrite_graph(original, remaining, setting, progress, level=LEVEL_BRANCHES not in guilty)
+            model, again = rewrite_graph(original, remaining, setting, progress, level=leveling.NAME not in guilty)
         except UnsupportedError:
             # Without it the target computes something else: it cannot be left out.
             continue
@@ -308,7 +309,7 @@ def rewrite_graph(
         record.notes.append(f"{inlined} local functions were written out at their calls")
     model = settle_ifs(model, setting, record)
     if level:
-        model = level_branches(model, setting, record)
+        model = leveling.level_branches(model, setting, record)
     tidies = TIDY in [r.name for r in rules]
     for _ in range(MAX_PASSES):
         apply_rules(model, rules, setting, progress, record)

@@ -84,7 +84,7 @@ def renaming_notes(outputs: Iterable[str], inputs: Collection[str]) -> list[str]
 
 
 def require_same_outputs(samples: Sequence[ReferenceSample]) -> None:
-    """Raise AccuracyError where the module returns more or fewer tensors at one point than at another."""
+    """Raise AccuracyError where the module returns other tensors at one point than at another, or in other types."""
     first = samples[0]
     other = next((s for s in samples if list(s.outputs) != list(first.outputs)), None)
     if other is not None:
@@ -94,6 +94,15 @@ def require_same_outputs(samples: Sequence[ReferenceSample]) -> None:
             hint="a file has the same outputs at every size: return all of them, or give ranges with --dynamic for "
             "which they are the same",
         )
+    for sample in samples[1:]:
+        for name, value in sample.outputs.items():
+            if value.dtype != first.outputs[name].dtype:
+                raise AccuracyError(
+                    f"the module returns '{name}' as {first.outputs[name].dtype} at {first.point} and as "
+                    f"{value.dtype} at {sample.point}",
+                    hint="an output of a file has one type: cast it before it is returned (`.to(torch.float32)`), or "
+                    "give ranges with --dynamic and value ranges for which it is the same",
+                )
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -24,6 +24,7 @@ from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.export.branches.by_size.size_paths import TOO_MANY_PATHS, SizePaths
 from trtconv.export.exporters.attempt import Attempt, ExportTask
+from trtconv.export.module.outputs import require_same_outputs
 from trtconv.export.sizes.file_sizes import note_uncompared
 from trtconv.proof.comparison import first_failure
 from trtconv.proof.joint_sizes import covering_sizes
@@ -90,13 +91,15 @@ def _spread(rng: DimRange, traced: int) -> list[int]:
 
 
 def _difference(job: ExportTask, runner: Run, point: SamplePoint) -> OutputComparison | None:
-    """What differs at a point by more than the module's own rounding, which is measured only when something does."""
+    """What differs at a point by more than the module's own rounding, which is measured only when something does.
+
+    Raises AccuracyError where the module returns other outputs there, which no file can.
+    """
     inputs = job.make(point)
     outputs = job.runner(inputs)
-    if list(outputs) != list(job.samples.items[0].outputs):
-        name = next(iter(outputs))
-        return OutputComparison(name, str(point), False, f"the module returns {len(outputs)} outputs there", (), ())
-    sample = ReferenceSample(point, inputs, outputs, job.samples.floors_at(point, outputs))
+    sample = ReferenceSample(point, inputs, outputs)
+    require_same_outputs((job.samples.items[0], sample))
+    sample = replace(sample, floors=job.samples.floors_at(point, outputs))
     bad = first_failure(compare_at(runner, sample, job.request.tolerance))
     if bad is None or bad.max_abs is None or bad.max_abs == math.inf:
         return bad
