@@ -20,6 +20,7 @@ from trtconv.export.sizes.comparisons import numbers_in_text
 
 LEAVING = ("__float__", "item", "tolist")
 MOST_SHOWN = 3
+COMPARED = "the points compared"
 
 
 @contextmanager
@@ -131,14 +132,25 @@ def numbers_in_words(numbers: Mapping[Frame, float], sizes: tuple[tuple[str, int
     return _note("makes a number of a size", lines, "what it was", sizes)
 
 
+def unfollowed_in_words(
+    frames: Sequence[Frame], sizes: tuple[tuple[str, int], ...], base: Path, tried: int, total: int
+) -> str:
+    """The note on a recorded file of a module whose decisions by size could not all be followed."""
+    lines = [quote_frame(frame, base) for frame in frames]
+    compared = f"the {tried:,} of {total:,} joint sizes compared"
+    return _note("makes a number of a size", lines, "what comes of it", sizes, compared)
+
+
 def choices_in_words(frames: Sequence[Frame], sizes: tuple[tuple[str, int], ...], base: Path) -> str:
     """The note on a file that keeps which of several sizes was the smallest or largest when it was recorded."""
     lines = [quote_frame(frame, base) for frame in frames]
     return _note("takes the smallest or largest of sizes", lines, "which it was", sizes)
 
 
-def _note(does: str, lines: list[str], kept_fact: str, sizes: tuple[tuple[str, int], ...]) -> str:
+def _note(
+    does: str, lines: list[str], kept_fact: str, sizes: tuple[tuple[str, int], ...], compared: str = COMPARED
+) -> str:
     return (
         f"the module {does}: {list_first(lines, MOST_SHOWN)}; the file keeps {kept_fact} at {name_sizes(dict(sizes))}, "
-        "and equals the module at the points compared"
+        f"and equals the module at {compared}"
     )

@@ -12,7 +12,7 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_paths import SizePaths
 from trtconv.export.branches.guards import guarded_sizes, unproved_guards
 from trtconv.export.branches.joined.cuts import CannotSplitError, Cut
-from trtconv.export.branches.plain_numbers import choices_in_words, numbers_in_words
+from trtconv.export.branches.plain_numbers import choices_in_words, numbers_in_words, unfollowed_in_words
 from trtconv.export.branches.split import find_cut
 from trtconv.export.branches.turning_sizes import near_ties
 from trtconv.export.branches.value_exits import value_exits
@@ -138,7 +138,8 @@ def choose(job: ExportTask) -> ChosenExport:
             doubts = (*(k.note for k in left_out), *_doubts(job, result, paths))
             ties = told_ties(result.candidate.model, job.samples.items)
             uncompared = (result.uncompared,) if result.uncompared else ()
-            notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *uncompared, *doubts)
+            unfollowed = _unfollowed(job, result, paths) if not doubts else ()
+            notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *uncompared, *unfollowed, *doubts)
             chosen = ChosenExport(result.candidate, result.verdict, tuple(attempts), job.samples, notes, result.sizes)
             if not doubts:
                 return chosen
@@ -185,6 +186,17 @@ def _doubts(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[
     if paths is not None and paths.choices and not result.way.symbolic:
         notes += (choices_in_words(paths.choices, candidate.sizes, base),)
     return (*notes, FLOATS_OF_SIZES) if meets_floats_of_sizes(load_model(candidate.model).graph) else notes
+
+
+def _unfollowed(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[str, ...]:
+    """The note on a recording of a module whose decisions by size were neither followed nor all compared."""
+    candidate, sizes = result.candidate, result.sizes
+    if candidate is None or candidate.exporter != "torchscript" or paths is None or sizes is None or sizes.complete:
+        return ()
+    if not paths.obstacle or not paths.numbers:
+        return ()
+    base = job.request.source.base
+    return (unfollowed_in_words(paths.numbers, candidate.sizes, base, sizes.tried, sizes.total),)
 
 
 def _with_size_of_failure(way: Way, result: Attempt) -> list[Way]:

@@ -59,7 +59,7 @@ class SizePaths:
     sizes. `choices` are the lines that take the smallest or largest of several sizes, which a run with symbols does not
     decide. `turns_in_code`: code takes another way at some sizes, whoever wrote it. `named` are the sizes that keys in
     the code name. `in_text`: a size is put into a text, of which torch.export makes the text of a symbol, without a
-    guard.
+    guard. `numbers` are the lines that make a plain number of a size, and those beyond which no run came.
     """
 
     points: tuple[Sizes, ...] = ()
@@ -75,6 +75,7 @@ class SizePaths:
     turns_in_code: bool = False
     named: tuple[Sizes, ...] = ()
     in_text: bool = False
+    numbers: tuple[Frame, ...] = ()
 
     @property
     def decides(self) -> bool:
@@ -112,6 +113,7 @@ class _Search:
     turns_in_code: bool = False
     named: dict[tuple[tuple[str, int], ...], Sizes] = field(default_factory=dict)
     in_text: bool = False
+    numbers: dict[Frame, None] = field(default_factory=dict)
     steps: StepsTaken = field(default_factory=StepsTaken)
     names: NamedSizes = field(default_factory=NamedSizes)
     runs: int = 0
@@ -158,6 +160,7 @@ def explore_sizes(
         turns_in_code=search.turns_in_code,
         named=tuple(search.named.values()),
         in_text=search.in_text,
+        numbers=tuple(search.numbers),
     )
 
 
@@ -223,12 +226,15 @@ def _learn(search: _Search, run: SizeRun) -> None:
             search.turns_in_code |= expression in run.by_code
             if line is not None:
                 search.lines[line] = None
+                if type(value) is not bool:
+                    search.numbers[line] = None
     _take_named(search, list(run.text_keys), sizes)
     if run.lookup is not None:
         search.tables[run.lookup.tb_frame.f_code.co_filename, run.lookup.tb_lineno] = None
         _take_named(search, table_keys(run.lookup.tb_frame), sizes)
     elif run.obstacle:
         search.obstacles[run.obstacle] = None
+        search.numbers.update({run.ended_at: None} if run.ended_at else {})
     else:
         search.regions.append(joined(open_decisions))
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -56,7 +57,8 @@ FROM_VALUES = ("DataDependentOutputException", "GuardOnDataDependentSymNode", "D
 
 @dataclass(frozen=True)
 class SizeRun:
-    """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end.
+    """What one run came to. `lookup` is the traceback frame that used a size as a key; `obstacle` another end, which
+    the user's line `ended_at` came to.
 
     `answers` are the expressions that torch asked about, with the value and the user's line (None: a library asked),
     `by_code` those that an operator did not ask about for a case of its own, `symbols` the dims in them. `text_keys`
@@ -73,6 +75,7 @@ class SizeRun:
     choices: tuple[Frame, ...] = ()
     by_code: frozenset[Any] = frozenset()
     in_text: bool = False
+    ended_at: Frame | None = None
 
 
 def copy_structure(module: nn.Module) -> nn.Module:
@@ -132,7 +135,7 @@ def _run_symbolic(
     symbols = {dim.symbol: dim for dim in dims.values()}
     with mode:
         tensors = [torch.empty([symbolic_size(env, d, dims) for d in s.dims], dtype=_dtype(s)) for s in specs]
-    lookup, obstacle = None, ""
+    lookup, obstacle, ended_at = None, "", None
     text_keys: dict[Key, None] = {}
     in_text: dict[Frame, None] = {}
     choices: dict[Frame, None] = {}
@@ -163,7 +166,7 @@ def _run_symbolic(
         if UNHASHABLE in str(error):
             lookup = _user_frame(error)
         if lookup is None:
-            obstacle = _obstacle(error)
+            obstacle, ended_at = _obstacle(error)
     return SizeRun(
         tuple(sizes.items()),
         tuple((e, *answer) for e, answer in env.answers.items()),
@@ -174,6 +177,7 @@ def _run_symbolic(
         tuple(choices),
         frozenset(env.by_code),
         bool(in_text),
+        ended_at,
     )
 
 
@@ -257,16 +261,16 @@ def _user_frame(error: BaseException) -> Any:
     return last
 
 
-def _obstacle(error: BaseException) -> str:
-    """In a few words why a run without values ended."""
+def _obstacle(error: BaseException) -> tuple[str, Frame | None]:
+    """In a few words why a run without values ended, and the user's line at which it did."""
     if isinstance(error, OutOfTimeError):
-        return OUT_OF_TIME
+        return OUT_OF_TIME, None
     name = type(error).__name__
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not is_library(f.filename)]
-    at = f" at line {frames[-1].lineno}" if frames else ""
-    if name in FROM_VALUES:
-        return f"it reads values{at}"
-    return f"{name}{at}"
+    frame = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
+    at = f" at line {frame[1]} of {Path(frame[0]).name}" if frame else ""
+    reason = "it makes a number that is no formula of the sizes" if name in FROM_VALUES else name
+    return f"{reason}{at}", frame
 
 
 def _dtype(spec: TensorSpec) -> Any:
