@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,15 @@ from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.padding import MODES
 from trtconv.core.tensors import require_ranges
 from trtconv.export.result import ExportResult
-from trtconv.proof.sizes import traced_sizes
+from trtconv.proof.sizes import elements, traced_sizes
 
 if TYPE_CHECKING:
     from trtconv.export.exporters.attempt import ExportTask
     from trtconv.export.exporters.choice import ChosenExport
     from trtconv.export.lasting.notes import FirstState
 
+# Sample points, the smallest, at which it is watched which functions a module runs.
+MOST_WATCHED = 4
 EXPORTERS = ("auto", "dynamo", "torchscript")
 
 
@@ -125,6 +128,7 @@ def _workplace(output: Path) -> Iterator[Path]:
 
 
 def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock, opened: FilesRead) -> ExportResult:
+    from trtconv.export.branches.by_size.instructions import functions_run
     from trtconv.export.exporters.attempt import ExportTask
     from trtconv.export.lasting.notes import notes_on_lasting_state
     from trtconv.export.module.imported_files import imported_files
@@ -168,7 +172,9 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     notes += [*choice.samples.notes, *choice.notes, *notes_on_forms(choice.candidate.model, request.source.base)]
     with clock.step("write"):
         imported = imported_files(observed.module, request.source)
-        notes += numbers_by_identity(imported, request.source.base)
+        smallest = sorted(choice.samples.items, key=lambda s: elements(inner.inputs, s.point))[:MOST_WATCHED]
+        runs = [partial(runner, sample.inputs) for sample in smallest]
+        notes += numbers_by_identity(imported, request.source.base, lambda: functions_run(runs))
         sources = {*opened.outside(folder), *imported}
         write_artifacts(request, choice, notes, sources)
     return ExportResult(

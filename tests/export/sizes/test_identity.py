@@ -87,3 +87,11 @@ def test_the_note_is_in_the_result(write_module, export):
     path = write_module(f"{HEAD}        return x * 2 if t is 20 else -x\n")
     notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=3:9:40").notes
     assert any("one object" in note for note in notes)
+
+
+@pytest.mark.filterwarnings("ignore:.is. with .int. literal:SyntaxWarning")
+def test_a_class_that_the_module_does_not_run_is_not_told(write_module, export):
+    other = "class Other(nn.Module):\n    def forward(self, x):\n        return x * 2 if x.shape[1] is 20 else -x\n\n\n"
+    path = write_module(f"{other}{HEAD}        return x * 2 if t == 20 else -x\n")
+    notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=3:9:40").notes
+    assert not any("one object" in note for note in notes)

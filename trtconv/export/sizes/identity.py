@@ -84,15 +84,24 @@ class _Numbers:
         return not member and _last_name(written) in self.names
 
 
-def numbers_by_identity(files: Iterable[str], base: Path) -> tuple[str, ...]:
-    """A note on the lines of a module's files that ask whether numbers are one object."""
+def numbers_by_identity(
+    files: Iterable[str], base: Path, entered: Callable[[], Collection[tuple[str, int]]] | None = None
+) -> tuple[str, ...]:
+    """A note on the lines of a module's files that ask whether numbers are one object.
+
+    `entered` gives the functions that the module runs, by their file and first line: a file may hold others.
+    """
     listed = sorted(files)
     constants = [constant for file in listed for constant in _constants_of(file)]
     numbers = _Numbers(
         frozenset(name for name, is_number in constants if is_number),
         frozenset(name for name, is_number in constants if not is_number),
     )
-    frames = [(file, line) for file in listed for line in _lines_of_identity(file, numbers)]
+    asking = [(file, line, function) for file in listed for line, function in _lines_of_identity(file, numbers)]
+    if asking and entered is not None:
+        functions = entered()
+        asking = [(file, line, function) for file, line, function in asking if (file, function) in functions]
+    frames = [(file, line) for file, line, _ in asking]
     if not frames:
         return ()
     named = list_first([quote_frame(frame, base) for frame in frames], MOST_NAMED)
@@ -102,13 +111,13 @@ def numbers_by_identity(files: Iterable[str], base: Path) -> tuple[str, ...]:
     )
 
 
-def _lines_of_identity(file: str, numbers: _Numbers) -> list[int]:
+def _lines_of_identity(file: str, numbers: _Numbers) -> list[tuple[int, int]]:
     tree = parse_file(file)
-    return [] if tree is None else sorted(set(_lines_within(tree, numbers)))
+    return [] if tree is None else sorted(set(_lines_within(tree, numbers, 0)))
 
 
-def _lines_within(scope: ast.AST, numbers: _Numbers) -> Iterator[int]:
-    """The lines of a file or a function that ask so; `numbers` are those around it."""
+def _lines_within(scope: ast.AST, numbers: _Numbers, first: int) -> Iterator[tuple[int, int]]:
+    """The lines of a file or a function that ask so, with its `first`; `numbers` are those around it."""
     inner, nodes = _nodes_of(scope)
     if not isinstance(scope, ast.ClassDef):
         # The names of a class's body are its attributes.
@@ -116,9 +125,17 @@ def _lines_within(scope: ast.AST, numbers: _Numbers) -> Iterator[int]:
         numbers = replace(numbers, names=numbers.names | own)
     for node in nodes:
         if isinstance(node, (ast.Compare, ast.Call)) and any(_between_numbers(numbers, *p) for p in _identities(node)):
-            yield node.lineno
+            yield node.lineno, first
     for part in inner:
-        yield from _lines_within(part, numbers)
+        yield from _lines_within(part, numbers, _first_line(part, first))
+
+
+def _first_line(scope: ast.AST, around: int) -> int:
+    """The line that a function's code begins at, its decorators included; of a class what is around it."""
+    if not isinstance(scope, FUNCTIONS):
+        return around
+    decorators: list[ast.expr] = getattr(scope, "decorator_list", [])
+    return min([scope.lineno, *(d.lineno for d in decorators)])
 
 
 def _nodes_of(scope: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:

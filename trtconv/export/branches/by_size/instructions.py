@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from trtconv.core.errors import TrtconvError
 from trtconv.export.branches.by_size.literals import numbers_in
 from trtconv.export.module.user_code import is_library
 
@@ -59,6 +60,16 @@ def steps_taken() -> Iterator[StepsTaken]:
             yield steps
         finally:
             sys.settrace(before)
+
+
+def functions_run(runs: Iterable[Callable[[], object]]) -> frozenset[tuple[str, int]]:
+    """The user's functions that are executed in these runs, by their file and first line; one that fails counts too."""
+    functions: set[tuple[str, int]] = set()
+    for run in runs:
+        with steps_taken() as steps, suppress(TrtconvError):
+            run()
+        functions.update((file, first) for file, first, _ in steps)
+    return frozenset(functions)
 
 
 def _unwatched_operators() -> AbstractContextManager[Any]:
