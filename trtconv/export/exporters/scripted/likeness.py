@@ -32,6 +32,9 @@ CREATING = frozenset((
 NEW = frozenset(f"aten::{name}" for name in CREATING)
 # A list is reversed in Python, and a tensor flipped in its script.
 REORDERS = frozenset(("flip",))
+# Of these a script makes what Python does with numbers.
+INDEXING = frozenset(("index", "index_put", "_unsafe_index", "_index_put_impl"))
+WRITTEN = INDEXING - {"index", "_unsafe_index"}
 # How a script writes an operator of Python's.
 SAME = {"rsub": ("neg", "add"), "fill_": ("copy",), "linalg_vector_norm": ("norm",)}
 
@@ -50,7 +53,7 @@ def require_own_writes(graph: Any, base: Path | None = None) -> None:
         if target.type().kind() != "TensorType" or _counts_batches(target):
             continue  # a list, or what a normalisation does in training
         own = _is_nobodys(target) or _is_read_no_more(node, target, nodes, index)
-        if node.kind() == "aten::copy_":
+        if node.kind() in ("aten::copy_", "aten::index_put_"):
             own = _is_new_row(target, nodes, index)
         if not own:
             where = "; ".join(part for part in (node.kind().removeprefix("aten::"), source_line(node, base)) if part)
@@ -174,6 +177,23 @@ def require_same_operators(
     )
 
 
+def _as_indexed(name: str, indices: Sequence[Any]) -> Iterator[str]:
+    """What Python does for an index or an index_put: it reads the number of a tensor of no dims and selects by that."""
+    import torch
+
+    integers = (torch.int64, torch.int32, torch.int16, torch.int8)
+    others = 0
+    for index in indices:
+        if index is not None and index.dim() == 0 and index.dtype in integers:
+            yield "_local_scalar_dense"
+        elif index is not None:
+            others += 1
+    if others:
+        yield name
+    elif name in WRITTEN:
+        yield "copy"
+
+
 def _operators(module: nn.Module, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Counter[str]:
     """How often each operator runs that computes something."""
     import torch
@@ -191,7 +211,9 @@ def _operators(module: nn.Module, positional: Sequence[Any], keywords: Mapping[s
             creates = name in CREATING or (self.previous == "empty" and name == "fill_" and args[0].dim() == 0)
             self.previous = name
             # A script leaves out a tensor of zeros that nothing reads.
-            if not creates and name not in VIEWS | REORDERS:
+            if name.removesuffix("_") in INDEXING:
+                counts.update(_as_indexed(name.removesuffix("_"), args[1]))
+            elif not creates and name not in VIEWS | REORDERS:
                 # `y[:, t] += x` is written out.
                 counts.update(SAME.get(name, (name.removesuffix("_"),)))
             return func(*args, **(kwargs or {}))
