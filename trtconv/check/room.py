@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.check.blame.find import ModuleOutputs, blame
 from trtconv.check.blame.origins import graph_of, origins_of
 from trtconv.check.compare.engine_files import engine_layers, engine_problems, ledger_problems
+from trtconv.check.compare.fast_tanh import FastTanh, fast_tanh_of
 from trtconv.check.compare.intermediates import (
     MOST_BYTES_FOR_A_PICTURE,
     TensorDifference,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from trtconv.check.compare.samples import ModuleRunner
 
     Array = np.ndarray[Any, np.dtype[Any]]
+    Judge = Callable[[ReferenceSample, Mapping[str, Array]], tuple[OutputComparison, ...]]
 
 
 def check_model(
@@ -82,10 +84,10 @@ def check_model(
         return replace(_unrunnable(request, error, bound), extras=recorded)
     read = partial(samples_for, request, subject, module_runner, original)
     arithmetic = arithmetic_of(request.subject)
-    watch = _Watch(request, arithmetic)
+    watch = _Watch(request, arithmetic, fast_tanh_of(subject, arithmetic))
     with closing(subject):
         reference = read()
-        comparison = _compare(request, subject, reference, watch, arithmetic, progress)
+        comparison = _compare(request, subject, reference, watch, progress)
         layers = engine_layers(subject) if heat else []
         warned = tuple(Finding("warning", "environment", text) for text in subject.warnings)
     equal = bool(comparison.outputs) and not comparison.differs
@@ -165,8 +167,8 @@ def _idle_findings(watch: _Watch, comparison: _Comparison, power: PowerResult | 
 class _Watch:
     """Looks at samples on their way: which ones faults are tried at, and whether outputs say anything."""
 
-    def __init__(self, request: CheckRequest, arithmetic: Arithmetic) -> None:
-        self.judge = lambda sample, actual: _judged(request, sample, actual, arithmetic)
+    def __init__(self, request: CheckRequest, arithmetic: Arithmetic, tanh: FastTanh | None) -> None:
+        self.judge: Judge = lambda sample, actual: _judged(request, sample, actual, arithmetic, tanh)
         self.telling, self.idle = TellingSamples(), IdleOutputs(self.judge)
         self.random: set[str] = set()
 
@@ -257,7 +259,6 @@ def _compare(
     subject: Subject,
     reference: ComparedSamples,
     watch: _Watch,
-    arithmetic: Arithmetic,
     progress: Progress,
 ) -> _Comparison:
     compared: list[OutputComparison] = []
@@ -272,7 +273,7 @@ def _compare(
         progress.phase(str(sample.point))
         suspicious = require_finite(sample, reference.original)
         findings += [suspicious] if suspicious else []
-        results = _compare_at(request, subject, sample, arithmetic)
+        results = _compare_at(watch, subject, sample)
         (advisory if sample.point.advisory else compared).extend(results)
         telling_sample = _more_telling(telling_sample, sample, results, compared)
     if not compared:
@@ -308,9 +309,7 @@ def _differences(
     return tensor_differences(graph, exported, sample, request.tolerance, judged=comparison.differs)
 
 
-def _compare_at(
-    request: CheckRequest, subject: Subject, sample: ReferenceSample, arithmetic: Arithmetic
-) -> tuple[OutputComparison, ...]:
+def _compare_at(watch: _Watch, subject: Subject, sample: ReferenceSample) -> tuple[OutputComparison, ...]:
     label = str(sample.point)
     try:
         actual = subject.run(sample.inputs)
@@ -320,12 +319,21 @@ def _compare_at(
             for name, expected in sample.outputs.items()
         )
     require_common_output(subject, sample, actual)
-    return _judged(request, sample, actual, arithmetic)
+    return watch.judge(sample, actual)
 
 
 def _judged(
-    request: CheckRequest, sample: ReferenceSample, actual: Mapping[str, Array], arithmetic: Arithmetic
+    request: CheckRequest,
+    sample: ReferenceSample,
+    actual: Mapping[str, Array],
+    arithmetic: Arithmetic,
+    tanh: FastTanh | None,
 ) -> tuple[OutputComparison, ...]:
     """The one comparison of a check, of the subject's outputs and of those of a graph with a fault."""
     allowed = allowances(sample, request.tolerance, dict(request.outputs), arithmetic)
-    return compare_outputs(str(sample.point), sample.outputs, actual, allowed)
+    results = compare_outputs(str(sample.point), sample.outputs, actual, allowed)
+    named = request.tolerance not in (None, NO_LIMITS)
+    if tanh is None or named or not any(not r.passed and r.max_abs is not None for r in results):
+        return results
+    followed = {n: a for n, a in tanh.added(sample, allowed).items() if n not in dict(request.outputs)}
+    return compare_outputs(str(sample.point), sample.outputs, actual, {**allowed, **followed})

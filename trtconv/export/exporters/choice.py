@@ -189,11 +189,13 @@ def _doubts(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[
 
 
 def _unfollowed(job: ExportTask, result: Attempt, paths: SizePaths | None) -> tuple[str, ...]:
-    """The note on a recording of a module whose decisions by size were neither followed nor all compared."""
+    """The note on a file of a module whose decisions by size were neither guarded, nor followed, nor all compared."""
     candidate, sizes = result.candidate, result.sizes
-    if candidate is None or candidate.exporter != "torchscript" or paths is None or sizes is None or sizes.complete:
+    if candidate is None or paths is None or sizes is None or sizes.complete:
         return ()
-    if not paths.obstacle or not paths.numbers:
+    # torch.export guards a number that it makes of a size, and not the text of one.
+    unguarded = candidate.exporter == "torchscript" or paths.in_text
+    if not unguarded or not paths.obstacle or not paths.numbers:
         return ()
     base = job.request.source.base
     return (unfollowed_in_words(paths.numbers, candidate.sizes, base, sizes.tried, sizes.total),)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Where the one infinity of an input stands, in shares of its elements. Which NaN a maximum passes on depends on where
 # it is met, and attention leaves out what a mask hides.
 PLACES = (0.0, 0.5, 1.0)
+# The share of the elements that are infinite at last, of either sign.
+MANY = 0.6
 
 # How much further on a NaN is tried.
 SHIFTS = (1, 6)
@@ -87,10 +89,14 @@ def _shifted(job: ExportTask, probe: ReferenceSample, shift: int) -> ReferenceSa
 
 
 def _moved(job: ExportTask, probe: ReferenceSample) -> Iterator[ReferenceSample]:
-    """The same point with one infinity in each input, at another place, and beside masks of each form."""
+    """The same point with one infinity in each input, at another place, and beside masks of each form; last with many.
+
+    Where two meet (`atan2` of both, their difference) one in each input shows nothing.
+    """
     import numpy as np
 
-    for index, share in enumerate(PLACES):
+    chance = np.random.default_rng(probe.point.seed)
+    for index, share in enumerate((*PLACES, None)):
         inputs = {}
         for name, values in probe.inputs.items():
             moved = np.array(values)
@@ -98,7 +104,10 @@ def _moved(job: ExportTask, probe: ReferenceSample) -> Iterator[ReferenceSample]
                 flat = moved.reshape(-1)
                 infinity = flat[np.isinf(flat)][0]
                 flat[np.isinf(flat)] = 0.5
-                flat[int(share * (flat.size - 1))] = infinity
+                if share is None:
+                    flat[:] = np.where(chance.random(flat.size) < MANY, np.copysign(infinity, flat), flat)
+                else:
+                    flat[int(share * (flat.size - 1))] = infinity
             elif moved.dtype.kind == "b" and moved.size:
                 moved = structured_mask(MASK_KINDS[index % len(MASK_KINDS)], moved)
             inputs[name] = moved

@@ -288,7 +288,12 @@ class A7097Parametrised(nn.Module):
         return self.d(y) * (1 if torch.are_deterministic_algorithms_enabled() else 2)
 
 
-@forward(X, dims=DIMS, feeds=(*row(INF, 1, INF), *row(-INF, INF, -INF, 2), *row(0.0, -0.0, -1), *row(-0.0, 3, -0.0)))
+@forward(
+    X,
+    dims=DIMS,
+    feeds=(*row(INF, 1, INF), *row(-INF, INF, -INF, 2), *row(0.0, -0.0, -1), *row(-0.0, 3, -0.0)),
+    noted="with an infinity in an input the file differs",
+)
 def A7098Angles(self, x):
     """Angles of pairs, both of which may be infinite or zeros with a sign."""
     return torch.atan2(x, x.flip(1)), torch.atan2(x, -x)

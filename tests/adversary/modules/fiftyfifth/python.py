@@ -34,7 +34,7 @@ def at(*hw: tuple[int, int]) -> tuple:
     return tuple(values_at(X, H=h, W=w) for h, w in hw)
 
 
-@forward(X, dims=WIDE, kinds=SOME, feeds=at((1024, 1024), (1024, 1023), (512, 512), (24, 24)))
+@forward(X, dims=WIDE, kinds=SOME, feeds=at((1024, 1024), (1024, 1023), (512, 512), (24, 24)), noted="makes a number of a size")
 def A7072Mebi(self, x):
     """A picture of two to the twentieth pixels, by a logarithm of the product, is doubled."""
     h, w = x.shape
@@ -150,7 +150,7 @@ def _lot(h: int, w: int) -> float:
 LOTS = [(h, w) for h in range(1, 1501, 5) for w in range(1, 1501) if _lot(h, w) < 2e-5][:4]
 
 
-@forward(X, dims=WIDE, kinds=SOME, feeds=at(*LOTS, (24, 24)))
+@forward(X, dims=WIDE, kinds=SOME, feeds=at(*LOTS, (24, 24)), noted="makes a number of a size")
 def A7078Lots(self, x):
     """A lot from a generator that both sizes seed: one in fifty thousand turns the rows' order."""
     scale = 2.0 if _lot(*x.shape) < 2e-5 else 1.0
@@ -168,7 +168,7 @@ TUNED = _tuned()
 LATE = [(h, w) for h in range(1501) for w in range(1501) if TUNED[h][w] == 2][:4]
 
 
-@forward(X, dims=WIDE, kinds=SOME, feeds=at(*LATE, (24, 24)))
+@forward(X, dims=WIDE, kinds=SOME, feeds=at(*LATE, (24, 24)), noted="makes a number of a size")
 def A7079Tuned(self, x):
     """A table of tuned factors, a list of lists by both sizes, of which few entries differ."""
     h, w = x.shape
@@ -249,7 +249,7 @@ DIGESTS = [
 ][:4]
 
 
-@forward(X, dims=WIDE, kinds=SOME, feeds=at(*DIGESTS, (24, 24)))
+@forward(X, dims=WIDE, kinds=SOME, feeds=at(*DIGESTS, (24, 24)), noted="makes a number of a size")
 def A7083Digest(self, x):
     """A digest of the sizes' text, of which one in some sixty thousand begins with two letters."""
     h, w = x.shape

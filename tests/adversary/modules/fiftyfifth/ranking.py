@@ -175,7 +175,6 @@ def A7063FastSuppress(self, b, s):
     dims="N=1:5:12",
     kinds=("bytes", "halves", "zeros"),
     feeds=(lambda: boxes(12, 5), lambda: boxes(11, 6, 4.0), lambda: boxes(1, 7)),
-    refused="the path through the module depends on the size",
 )
 def A7064SoftSuppress(self, b, s):
     """Gaussian soft suppression, as many rounds as boxes: the best leaves with its score, the rest decays."""
@@ -196,7 +195,6 @@ def A7064SoftSuppress(self, b, s):
     dims="Q=1:5:10 G=1:3:6",
     kinds=("halves", "normal", "zeros"),
     feeds=(*((lambda s=s: halves(*s)()) for s in ((1, 6), (6, 1), (10, 6), (3, 3))),),
-    refused="the path through the module depends on the size",
 )
 def A7065Greedy(self, x):
     """Greedy pairs: the smaller number of rounds, each the lowest cost left of the flattened matrix."""
@@ -309,6 +307,7 @@ def A7069Grouped(self, i, x):
     dims="N=1:2:4 T=1:8:24",
     kinds=("normal", "halves", "zeros"),
     feeds=tuple(values_at("x:float32[N,T]=-4:4", N=1, T=t) for t in (16, 17, 18)),
+    refused="and as float16 at",
 )
 def A7070Typed(self, x):
     """Scores as they are, but for one width as halves."""

@@ -100,6 +100,7 @@ class A7002FractionalPositions(nn.Module):
     dims="H=1:24:1500 W=1:24:1500",
     kinds=("normal", "zeros"),
     feeds=tuple(values_at("x:float32[H,W]=-4:4", H=h, W=w) for h, w in ((842, 421), (1263, 421), (421, 842), (24, 24))),
+    refused="the path through the module depends on the size",
 )
 def A7003GcdScale(self, x):
     """A scale where both sides share 421 as greatest divisor and the picture is the taller way."""

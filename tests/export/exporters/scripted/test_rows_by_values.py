@@ -47,6 +47,14 @@ BODIES = {
                 y[b] = y[b] - 0.125
         return y
 """,
+    "another name": """
+        y = torch.zeros_like(x)
+        for t in range(x.shape[0]):
+            last = y
+            y[x.argmax()] = 1.0 + t
+            x = x - last
+        return y
+""",
 }
 ALIASED = {
     "a view that is read behind": """
@@ -56,14 +64,6 @@ ALIASED = {
             y[x.argmin()] = 1.0 + t
             x = x + v * 2 + y
         return y, v
-""",
-    "another name": """
-        y = torch.zeros_like(x)
-        for t in range(x.shape[0]):
-            last = y
-            y[x.argmax()] = 1.0 + t
-            x = x - last
-        return y
 """,
 }
 
