@@ -169,6 +169,7 @@ def convert_summary(result: ConvertResult) -> Summary:
         *_stage_lines(result, exported, rewritten),
         *_outcome_lines(result),
         *(("warning", text) for text in warned[:_WARNINGS] + more),
+        *_other_builder(result),
         *(line for line in (*exported.lines, *rewritten.lines) if line[0] in ("note", "rejected")),
     )
     data = {
@@ -183,6 +184,15 @@ def convert_summary(result: ConvertResult) -> Summary:
         "report": result.report,
     }
     return Summary("convert", lines, data)
+
+
+def _other_builder(result: ConvertResult) -> tuple[tuple[str, str], ...]:
+    """A note where the TensorRT that is installed, and built the engine, is not the target."""
+    target, built = result.target, f"{result.build.backend} {result.build.version}"
+    if target is None or built.replace(" ", "-").startswith(f"{target.table}"):
+        return ()
+    text = f"the graph is written for {target}, and {built}, which is installed here, built the engine: `trtconv build "
+    return (("note", f"{text}{result.rewrite.model.name}` where the target is installed builds its own"),)
 
 
 def _stage_lines(result: ConvertResult, exported: Summary, rewritten: Summary) -> tuple[tuple[str, str], ...]:

@@ -23,7 +23,7 @@ from trtconv.core.processors import seldom_collected
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, ModuleSource, RewriteRequest
-from trtconv.core.targets import KNOWN_TARGETS
+from trtconv.core.targets import KNOWN_TARGETS, Target
 from trtconv.core.text.brief import brief_repr
 from trtconv.originals import make_model, original_in_words
 from trtconv.pipeline.foreign import FileInterface, against_file, file_reference, is_onnx
@@ -69,6 +69,7 @@ class ConvertResult:
     engine: CheckReport
     report: Path
     seconds: Mapping[str, float] = field(default_factory=dict)
+    target: Target | None = None
 
     __repr__ = brief_repr
 
@@ -139,7 +140,7 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
         graph = dataclasses.replace(graph, findings=(*graph.findings, *engine.findings))
         report = write_report(graph, request.build.output)
     engine = within_budget(engine, graph, engine_request, request.gate, progress)
-    return ConvertResult(exported, rewritten, graph, built, engine, report, stages.seconds)
+    return ConvertResult(exported, rewritten, graph, built, engine, report, stages.seconds, request.rewrite.target)
 
 
 def require_possible(request: ConvertRequest) -> None:
@@ -228,7 +229,7 @@ def check(
 def check_target(model: Path, target: str, progress: Progress | None = None) -> TargetReport:
     """`trtconv check --target`: will the target take what the rewrite rules make of this graph?"""
     from trtconv.check.target.report import check_target as judge
-    from trtconv.core.targets import Target, parse_target
+    from trtconv.core.targets import parse_target
     from trtconv.rewrite import rewrite_model
 
     def rewriter(source: Path, goal: Target, output: Path) -> list[tuple[str, tuple[str, ...]]]:
