@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 UNHASHABLE = "unhashable type: non-nested SymInt"
 Answer = bool | int | float
 OUT_OF_TIME = "the time ran out"
+FROM_VALUES_IN_WORDS = "it reads values, or a number that is no formula of the sizes,"
 # torch's errors for numbers that come from values and decide something.
 FROM_VALUES = ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException")
 
@@ -269,7 +270,7 @@ def _obstacle(error: BaseException) -> tuple[str, Frame | None]:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not is_library(f.filename)]
     frame = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
     at = f" at line {frame[1]} of {Path(frame[0]).name}" if frame else ""
-    reason = "it makes a number that is no formula of the sizes" if name in FROM_VALUES else name
+    reason = FROM_VALUES_IN_WORDS if name in FROM_VALUES else name
     return f"{reason}{at}", frame
 
 
