@@ -55,7 +55,7 @@ def matrix_suppression(self, boxes, scores):
     return scores[order] * decay
 
 
-@forward(BOXES, "scores:float32[N]", dims=N, refused="depends on the size")
+@forward(BOXES, "scores:float32[N]", dims=N)
 def suppression_in_a_loop(self, boxes, scores):
     order = scores.sort(descending=True, stable=True).indices
     keep = torch.ones(boxes.shape[0], dtype=torch.bool)

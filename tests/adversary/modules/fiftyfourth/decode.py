@@ -243,7 +243,6 @@ D = "x:float32[M,T]=0:4"
     dims="M=1:3:6 T=1:5:9",
     kinds=FINITE,
     feeds=tuple(values_at(D, M=m, T=t) for m, t in ((1, 9), (6, 1), (4, 4), (5, 6))),
-    refused="the path through the module depends on the size",
 )
 def A6941GreedyMatch(self, x):
     """Matching by the least distance, row and column out, as often as the smaller side; none above three."""

@@ -205,7 +205,7 @@ def A6851KalmanStep(self, s, z, v):
     return torch.where(v[:, None], new, m), torch.where(v[:, None, None], q, p), torch.einsum("ni,ni->n", d, torch.linalg.solve(c, d))
 
 
-@forward("c:float32[A,B]=0:1", dims="A=1:4:9 B=1:5:9", feeds=tuple((lambda a=a: {"c": np.array(a, np.float32)}) for a in ([[0.2, 0.2], [0.2, 0.2]], [[0.9]], [[0.1, 0.3, 0.1], [0.1, 0.2, 0.1]], [[0.5], [0.5], [0.49]])), refused="the path through the module depends on the si")
+@forward("c:float32[A,B]=0:1", dims="A=1:4:9 B=1:5:9", feeds=tuple((lambda a=a: {"c": np.array(a, np.float32)}) for a in ([[0.2, 0.2], [0.2, 0.2]], [[0.9]], [[0.1, 0.3, 0.1], [0.1, 0.2, 0.1]], [[0.5], [0.5], [0.49]])))
 def A6852GreedyAssign(self, c):
     """Greedy matching of tracks: the least of what is left, its row and column out, until nothing under the gate."""
     d = c.clone()

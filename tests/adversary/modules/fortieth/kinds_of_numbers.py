@@ -90,7 +90,7 @@ def A4268RowsOfNothing(self, x, m):
     n = m.sum(1)
     p = y.softmax(1)
     return p, p.nan_to_num(0), y.logsumexp(1), y.amax(1), (x * m).sum(1) / n, y.argmax(1), torch.where(m, x, 1.0).prod(1), y.log_softmax(1).isnan(), torch.logcumsumexp(y, 1), y.exp().sum(1).log(), y.max(1)[0].exp(), m.all(1), torch.where(n == 0, n, -n)
-@forward(XT, dims=ROWS, kinds=FEW, feeds=(*EDGES, flat(0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0), flat(-0.25, 0.25, 0.75, 0.49999997, 0.50000006)), refused="the module cannot be exported")
+@forward(XT, dims=ROWS, kinds=FEW, feeds=(*EDGES, flat(0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0), flat(-0.25, 0.25, 0.75, 0.49999997, 0.50000006)))
 def A4269Boundaries(self, x):
     """Bins whose edge belongs to one side: bucketize both ways, searchsorted with a sorter, histc, digitize by floor, floor of a quotient, equality of thirds."""
     e = torch.tensor([0.1, 0.25, 0.5, 0.75, 1.0])

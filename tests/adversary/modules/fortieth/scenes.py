@@ -57,7 +57,7 @@ def A4201LevelsAndCenterness(self, b):
     l, r = p - b[..., :2], b[..., 2:] - p
     c = torch.sqrt((torch.minimum(l, r) / torch.maximum(l, r)).clamp(min=0).prod(-1)).nan_to_num(-1.0)
     return level, k, c, F.one_hot(level, 4).sum(1)
-@forward("c:float32[T,D]", dims="T=1:4:7 D=1:5:7", kinds=FEW, refused="the path through the module depends on the size")
+@forward("c:float32[T,D]", dims="T=1:4:7 D=1:5:7", kinds=FEW)
 def A4202GreedyAssignment(self, c):
     """The cheapest pair of tracks and detections, until either is used up; ties to the first."""
     t, d = c.shape

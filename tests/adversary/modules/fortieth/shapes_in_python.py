@@ -34,7 +34,7 @@ def A4282TimesByFloatSteps(self, x):
     b = torch.linspace(0, t * 0.1, t)
     k = int(t * 0.02 / 0.01)
     return a, x + b, F.pad(x, (0, k))[:, k:], (b * 10).long(), torch.arange(t, 0, -2) / t
-@forward(XT, dims=LONG, kinds=FEW, feeds=lengths(1, 2, 3, 8, 9, 16, 27, 64, 81, 100, 121, 125, 144, 150), refused="the module cannot be exported")
+@forward(XT, dims=LONG, kinds=FEW, feeds=lengths(1, 2, 3, 8, 9, 16, 27, 64, 81, 100, 121, 125, 144, 150), refused="the exported model differs from the module")
 def A4283RootsOfSizes(self, x):
     """A square of patches by isqrt and by ** 0.5, cube roots cut, logs to two, round to even, digits and bits of the length."""
     t = x.shape[1]
@@ -159,7 +159,7 @@ def A4294GridsAtTheBorder(self, x, g):
     th = torch.tensor([[0.0, -1.0, 0.0], [1.0, 0.0, 0.25]]).expand(x.shape[0], 2, 3)
     ag = F.affine_grid(th, x.shape, align_corners=False)
     return tuple(F.grid_sample(x, g, m, p, a) for m in ("bilinear", "bicubic") for p in ("zeros", "border", "reflection") for a in (True, False)) + (F.grid_sample(x, g, "nearest", "border", True), F.grid_sample(x, ag, align_corners=False))
-@forward("x:float32[N,2,T]", dims="N=1:1:2 T=3:11:30", kinds=FEW, feeds=tuple(values_at("x:float32[N,2,T]", N=1, T=t) for t in (3, 4, 5, 6, 7, 29, 30)), refused="the module cannot be exported")
+@forward("x:float32[N,2,T]", dims="N=1:1:2 T=3:11:30", kinds=FEW, feeds=tuple(values_at("x:float32[N,2,T]", N=1, T=t) for t in (3, 4, 5, 6, 7, 29, 30)))
 def A4295PoolsAndFolds(self, x):
     """Pools with indices and their inverse, fractional overlap by unfold and fold, LP pools, transposed convolutions to a size, circular padding, same with even kernels."""
     t = x.shape[-1]

@@ -186,7 +186,7 @@ class A5019ScalesOfMtcnn(nn.Module):
             scale *= 0.709
             side *= 0.709
         return total
-@forward(IMAGE, **pix(5, 22), refused="the path through the module depends on the size")
+@forward(IMAGE, **pix(5, 22))
 def A5020ConstrainedToAMultiple(self, x):
     """MiDaS: the scale nearer to one, sides rounded to a multiple, down where that is too much."""
     h, w = x.shape[2:]

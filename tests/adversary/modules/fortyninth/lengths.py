@@ -215,7 +215,7 @@ def A6234PowerAboveAndBelow(self, x):
     return F.pad(x, (0, up - t)).view(x.shape[0], 2, -1).sum(-1) if up > 1 else x, x[:, :down].amax(1)
 
 
-@forward(X, **long(X, sizes=MANY), refused="the exported model differs from the module")
+@forward(X, **long(X, sizes=MANY))
 def A6235HopByDuration(self, x):
     """A hop in seconds times a rate, rounded as Python rounds, frames by it, and a rate from the length and a duration."""
     t = x.shape[1]

@@ -44,7 +44,7 @@ def A5910RoundedBlocks(self, x):
     return x * (round(x.shape[1] * 0.7 / 32) * 32)
 
 
-@forward(X, **long(X, sizes=RARE), refused="a size is handed to code that takes plai")
+@forward(X, **long(X, sizes=RARE))
 def A5911MultipleByNumpy(self, x):
     """MiDaS: constrain_to_multiple_of by numpy's round of a share."""
     n = (np.round(x.shape[1] * 1.3 / 32) * 32).astype(int)

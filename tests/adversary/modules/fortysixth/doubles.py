@@ -82,7 +82,7 @@ def A5530WelfordByLoop(self, x):
         m = m + d / (t + 1)
         s = s + d * (x[:, t] - m)
     return m.float(), (s / x.shape[1]).sqrt().float()
-@forward("i:int64[N,T]=0:1000", **seq("i:int64[N,T]=0:1000", own=(lambda: {"i": np.array([[999, 1000, 1000, 998]])},)), refused="/tmp/tmptszxy4dh/model.trt.onnx does not")
+@forward("i:int64[N,T]=0:1000", **seq("i:int64[N,T]=0:1000", own=(lambda: {"i": np.array([[999, 1000, 1000, 998]])},)), refused="does not compute what the module computes")
 def A5531ShareInDoubles(self, i):
     """Whole numbers divided in doubles and cut: shares in percent."""
     return (i.double() / 1000 * 100).floor().long(), (i * 0.01).floor(), torch.floor(i.double() * 0.07).int(), torch.round(i.double() / 7, decimals=1).float()

@@ -93,7 +93,7 @@ def A4585SoftNms(self, b, s):
     a = (b[:, 2:] - b[:, :2]).prod(-1)
     u = (i / (a[:, None] + a - i).clamp(min=1e-6)).triu(1)
     return s * (1 - u.amax(0)), u.amax(0) <= 0.5, (-(u**2) / 0.5).exp().amin(0) * s
-@forward("a:float32[M,4]", "b:float32[K,4]", dims="M=1:4:8 K=1:5:8", kinds=FEW, refused="the path through the module depends on the size")
+@forward("a:float32[M,4]", "b:float32[K,4]", dims="M=1:4:8 K=1:5:8", kinds=("normal", "halves"))
 def A4586GreedyTracks(self, a, b):
     """As many matches as the shorter side has, each the least distance left; rows without one stay -1."""
     d = torch.cdist(a, b)

@@ -41,7 +41,7 @@ def A4076DimCalledPi(self, x):
     area = 0.5 * (y[:, :-1, 0] * y[:, 1:, 1] - y[:, 1:, 0] * y[:, :-1, 1]).sum(1)
     fine = F.interpolate(y.mT, size=2 * n + 1, mode="linear", align_corners=True).mT
     return area, fine, x[:, : n // 2 * 2].unflatten(1, (n // 2, 2)).mean(2), (x > math.pi / n).sum(1)
-@forward(XT, "k:float32[N,S]", dims="N=1:1:2 T=3:20:70 S=1:5:40", kinds=("normal", "halves"), feeds=tuple(values_at(XT, "k:float32[N,S]", N=1, T=t, S=s) for t, s in ((32, 1), (30, 3), (30, 4), (64, 1), (70, 40))), refused="the module cannot be exported")
+@forward(XT, "k:float32[N,S]", dims="N=1:1:2 T=3:20:70 S=1:5:40", kinds=("normal", "halves"), feeds=tuple(values_at(XT, "k:float32[N,S]", N=1, T=t, S=s) for t, s in ((32, 1), (30, 3), (30, 4), (64, 1), (70, 40))))
 def A4077NextPowerByMath(self, x, k):
     """The same convolution by transforms, the power by logarithms in Python, and by a table with bisect's end."""
     full = x.shape[1] + k.shape[1] - 1

@@ -191,7 +191,7 @@ def A3662CtcWithTimes(self, x):
     text = torch.where(i < n[:, None], ids.gather(1, order), 0)
     conf, starts = torch.where(keep, p.log(), 0.0).sum(1).div(n).exp(), torch.where(i < n[:, None], order, x.shape[1])
     return text, n, starts, conf.nan_to_num(0.0), starts.diff(dim=1, append=torch.full_like(starts[:, :1], x.shape[1]))
-@forward("x:float32[N,T,6]", dims=ROWS, kinds=FEW, feeds=ENDS, refused="the exported model differs from the module")
+@forward("x:float32[N,T,6]", dims=ROWS, kinds=FEW, feeds=ENDS)
 def A3663LanesByRows(self, x):
     """Ultra-fast lanes: an expectation over cells without the last one, and where the last one wins no lane."""
     loc, gone = x[..., :-1].softmax(-1) @ (torch.arange(5.0) + 1), x.argmax(-1) == x.shape[-1] - 1
@@ -264,7 +264,7 @@ def A3669RaggedRows(self, x, valid):
     rows, mean = F.pad(x, (0, 0, 0, 1)).gather(1, at[..., None].expand(-1, -1, 6)), (x * valid[..., None]).sum(1) / n[:, None]
     last, first = rows[torch.arange(x.shape[0]), n - 1], at[:, 0].clamp(max=x.shape[1] - 1)
     return rows, n, mean.nan_to_num(-1.0), last, x[range(x.shape[0]), first] if False else x.gather(1, first[:, None, None].expand(-1, 1, 6)), torch.where(valid.any(1), x[..., 0].masked_fill(~valid, -math.inf).argmax(1), -1)
-@attack("x:float32[N,3,H,W]", dims=MAPS, kinds=FINITE, feeds=IMAGES, refused="the exported model differs from the module")
+@attack("x:float32[N,3,H,W]", dims=MAPS, kinds=FINITE, feeds=IMAGES)
 class A3670PriorBoxes(nn.Module):
     """SSD's priors by the image's and the map's sizes, variances, and centre-form decoding clipped to one."""
     ratios = (1.0, 2.0, 0.5)

@@ -26,7 +26,7 @@ def channels_last_by_stride(self, x):
     return x - 1
 
 
-@forward(LINE, dims=T, refused="depends on the size")
+@forward(LINE, dims=T)
 def overlapping_chunks_averaged(self, x):
     """Long recordings are cut into windows of 8 with a hop of 6, and put together again by a triangular weight."""
     t = x.shape[1]
