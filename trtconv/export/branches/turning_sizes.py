@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guards import Guard
-from trtconv.export.sizes.evaluate import WHOLE_OF_FLOATS, UnreadableError, evaluate_text
+from trtconv.export.sizes.evaluate import WHOLE_OF_FLOATS, UnreadableError, called_name, evaluate_text
 from trtconv.proof.joint_sizes import count_sizes
 
 if TYPE_CHECKING:
@@ -125,15 +125,8 @@ def _turning(text: str) -> Iterator[tuple[str, str | None]]:
             for left, right in itertools.pairwise((tree.left, *tree.comparators)):
                 if not (_is_whole(left) and _is_whole(right)):
                     yield ast.unparse(left), ast.unparse(right)
-        elif _called(tree) in WHOLE_OF_FLOATS:
+        elif called_name(tree) in WHOLE_OF_FLOATS:
             yield from ((ast.unparse(a), None) for a in tree.args if not _is_whole(a))  # type: ignore[attr-defined]
-
-
-def _called(tree: ast.AST) -> str:
-    """The name of the function that is called; empty for anything else."""
-    if not isinstance(tree, ast.Call):
-        return ""
-    return tree.func.attr if isinstance(tree.func, ast.Attribute) else getattr(tree.func, "id", "")
 
 
 def _is_whole(tree: ast.AST) -> bool:
@@ -146,7 +139,7 @@ def _is_whole(tree: ast.AST) -> bool:
         return _is_whole(tree.operand)
     if isinstance(tree, ast.BinOp):
         return not isinstance(tree.op, (ast.Div, ast.Pow)) and _is_whole(tree.left) and _is_whole(tree.right)
-    name = _called(tree)
+    name = called_name(tree)
     return name in WHOLE_OF_FLOATS or (name in WHOLE_OF_WHOLE and all(map(_is_whole, tree.args)))  # type: ignore[attr-defined]
 
 

@@ -136,11 +136,16 @@ def _value(tree: ast.AST, values: Mapping[str, Array]) -> Any:
         for index, compare in enumerate(tree.ops):
             result = np.logical_and(result, _OPERATORS[type(compare)](sides[index], sides[index + 1]))
         return result
-    if isinstance(tree, ast.Call) and not tree.keywords:
-        name = tree.func.attr if isinstance(tree.func, ast.Attribute) else getattr(tree.func, "id", "")
-        if name in FUNCTIONS:
-            return _call(name, [_value(a, values) for a in tree.args])
+    if isinstance(tree, ast.Call) and not tree.keywords and called_name(tree) in FUNCTIONS:
+        return _call(called_name(tree), [_value(a, values) for a in tree.args])
     raise UnreadableError(ast.unparse(tree))
+
+
+def called_name(tree: ast.AST) -> str:
+    """The name of the function that is called, without its module; empty for anything but a call."""
+    if not isinstance(tree, ast.Call):
+        return ""
+    return tree.func.attr if isinstance(tree.func, ast.Attribute) else getattr(tree.func, "id", "")
 
 
 # The functions of torch's messages, by their names there.

@@ -18,6 +18,11 @@ def branch_of(node: onnx.NodeProto, answer: bool) -> onnx.GraphProto:
     return next(a.g for a in node.attribute if a.name == BRANCHES[answer])
 
 
+def index_of(graph: onnx.GraphProto, node: onnx.NodeProto) -> int:
+    """Where the node with the outputs of `node` stands in a graph."""
+    return next(i for i, n in enumerate(graph.node) if n.output == node.output)
+
+
 def up_to_branch(model: onnx.ModelProto, index: int, answer: bool) -> onnx.ModelProto:
     """A copy of a model up to the If at an index, with a branch in its place; types that were recorded are left out."""
     changed = onnx.ModelProto()

@@ -66,16 +66,15 @@ def random_points(setting: RewriteSetting) -> list[SamplePoint]:
 
 
 def points_beside_turns(model: onnx.ModelProto, condition: str, setting: RewriteSetting) -> list[SamplePoint]:
-    """The sample points of random values, those at which a condition turns, and those next to the ends of each dim."""
-    points = random_points(setting)
+    """Points at which no sample lies: those next to which a condition turns, and those next to the ends of each dim."""
     opt = setting.space.pick("opt")
     beside: list[dict[str, int]] = []
     with suppress(NotSizesError):
         beside = sizes_beside_turns(model.graph, condition, setting.specs, setting.space, MOST_TURNS)
     ends = [{n: v} for n, r in setting.space.dims for v in (*r.values()[:NEAR_ENDS], *r.values()[-NEAR_ENDS:])]
-    present = {p.dims for p in points}
+    present = {p.dims for p in random_points(setting)}
     others = dict.fromkeys(tuple({**opt, **sizes}.items()) for sizes in (*beside, *ends))
-    return [*points, *(SamplePoint("turn", dims) for dims in others if dims not in present)]
+    return [SamplePoint("turn", dims) for dims in others if dims not in present]
 
 
 def branch_shapes(

@@ -25,7 +25,7 @@ from trtconv.proof.probes.decisions import depend_on_values
 from trtconv.proof.size_arithmetic import least_where
 from trtconv.proof.size_elements import NotSizesError
 from trtconv.rewrite.engine.rounds import RewriteSetting
-from trtconv.rewrite.graph.branches import BRANCHES, branch_of, rename_read
+from trtconv.rewrite.graph.branches import BRANCHES, branch_of, index_of, rename_read
 from trtconv.rewrite.lowering.branch_sizes import branch_shapes
 from trtconv.rewrite.lowering.settled_ifs import leading_part
 
@@ -63,7 +63,7 @@ def defined_points(
     model: onnx.ModelProto, node: onnx.NodeProto, setting: RewriteSetting, points: Sequence[SamplePoint]
 ) -> dict[bool, list[SamplePoint]]:
     """By the answer of an If of the main graph, the points at which that branch runs, whether it is taken or not."""
-    index = index_of(model, node)
+    index = index_of(model.graph, node)
     return {answer: _defined_at(model, index, answer, setting, points) for answer in BRANCHES}
 
 
@@ -91,7 +91,7 @@ def define_branches(
     0, int64 [], which `writer` writes; what it has written so far goes in front of the If with the rest. `defined` are
     the points at which they run before.
     """
-    index = index_of(model, node)
+    index = index_of(model.graph, node)
     undefined = [answer for answer in BRANCHES if len(defined[answer]) < len(points)]
     of_values = {o for n in depend_on_values(model.graph) for o in n.output} | {v.name for v in model.graph.input}
     if node.input[0] in of_values or any(not defined[answer] for answer in undefined):
@@ -108,7 +108,7 @@ def define_branches(
             return None
         lent[answer] = LentSizes(str(branch.point), lending.dims())
     writer.put_before(changed.graph, index)
-    index = index_of(changed, node)
+    index = index_of(changed.graph, node)
     if any(len(_defined_at(changed, index, answer, setting, points)) < len(points) for answer in undefined):
         return None
     return changed, lent
@@ -133,11 +133,6 @@ def least_sizes(
         return least_where(part, size, condition, answer, setting.specs, setting.space)
     except (UnwritableSizeError, SyntaxError, NotSizesError):
         return None
-
-
-def index_of(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
-    """Where in the main graph the node with the outputs of `node` stands."""
-    return next(i for i, n in enumerate(model.graph.node) if n.output == node.output)
 
 
 def _undefined(

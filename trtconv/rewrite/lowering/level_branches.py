@@ -10,6 +10,7 @@ end of each branch, by nothing where it is taken, and a Reshape give both the sa
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Mapping
 
 import onnx
@@ -24,9 +25,9 @@ from trtconv.core.model.provenance import BRANCH_SIZES_KEY, origin_of
 from trtconv.core.model.size_nodes import LOGIC, SizeWriter, UnwritableSizeError
 from trtconv.proof.points import SamplePoint
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
-from trtconv.rewrite.graph.branches import BRANCHES, branch_of, up_to_branch
-from trtconv.rewrite.lowering.branch_sizes import points_beside_turns
-from trtconv.rewrite.lowering.defined_branches import LentSizes, define_branches, defined_points, index_of, least_sizes
+from trtconv.rewrite.graph.branches import BRANCHES, branch_of, index_of, up_to_branch
+from trtconv.rewrite.lowering.branch_sizes import points_beside_turns, random_points
+from trtconv.rewrite.lowering.defined_branches import LentSizes, define_branches, defined_points, least_sizes
 from trtconv.rewrite.lowering.selected_branches import costs_little, select
 
 NAME = "level-branches"
@@ -36,6 +37,8 @@ LEAST_OPSET = 13
 SIDES = {True: "then", False: "else"}
 # The sample points at the ends of the ranges, and the usual one.
 ENDS = ("min", "opt", "max")
+# CPU seconds for running branches at sizes that are not sampled.
+SECONDS = 4.0
 Dims = list[int | str]
 # By the answer of an If what was lent to that branch.
 Lent = dict[bool, LentSizes]
@@ -91,7 +94,7 @@ def _first_if(model: onnx.ModelProto, visited: Collection[tuple[str, ...]]) -> o
 
 def _uneven_outputs(light: onnx.ModelProto, node: onnx.NodeProto, names: Collection[str]) -> list[int]:
     """The outputs of an If but those of which both branches have the same sizes, as inference names them."""
-    index = next(i for i, n in enumerate(light.graph.node) if n.output == node.output)
+    index = index_of(light.graph, node)
     sides = [up_to_branch(light, index, answer) for answer in BRANCHES]
     for side in sides:
         del side.graph.output[:]
@@ -173,7 +176,7 @@ class _Leveling:
         """Put the nodes of the sizes in front of the If."""
         if self.is_in_front:
             self.writer.nodes.clear()
-        self.writer.put_before(self.model.graph, index_of(self.model, self.node))
+        self.writer.put_before(self.model.graph, index_of(self.model.graph, self.node))
         self.node = self._current()
 
     def level(self, uneven: list[int]) -> Lent | None:
@@ -210,14 +213,20 @@ class _Leveling:
         """
         if external_files(self.model):
             return [], {answer: [] for answer in BRANCHES}
-        points = points_beside_turns(self.model, self.node.input[0], self.setting)
+        points = random_points(self.setting)
         if not (self.is_little or self.setting.target.facts.branches_of_one_size):
             points = [p for p in points if p.label in ENDS]
-        return points, defined_points(self.model, self.node, self.setting, points)
+            return points, defined_points(self.model, self.node, self.setting, points)
+        started = time.process_time()
+        defined = defined_points(self.model, self.node, self.setting, points)
+        seconds = max(time.process_time() - started, 1e-3)
+        # Behind a large network an If is looked at where it is sampled.
+        beside = points_beside_turns(self.model, self.node.input[0], self.setting)
+        more = beside[: int(len(points) * SECONDS / seconds)]
+        defined_there = defined_points(self.model, self.node, self.setting, more) if more else {}
+        return [*points, *more], {answer: [*defined[answer], *defined_there.get(answer, ())] for answer in BRANCHES}
 
-    def _define(
-        self, points: list[SamplePoint], defined: Mapping[bool, list[SamplePoint]]
-    ) -> Lent | None:
+    def _define(self, points: list[SamplePoint], defined: Mapping[bool, list[SamplePoint]]) -> Lent | None:
         """Let both branches run at the points; what was lent to them for it, or None where they cannot be made to."""
         flag, count = self.flag, len(self.writer.nodes)
         result = define_branches(self.model, self.node, self.setting, self.writer, self._is_first, points, defined)

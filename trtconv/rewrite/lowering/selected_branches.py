@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from trtconv.core.model.bodies import replace_nodes
 from trtconv.core.model.inference import inferred_types, without_weights
 from trtconv.proof.probes.decisions import BLIND, INTEGERS, depend_on_values
-from trtconv.rewrite.graph.branches import BRANCHES, branch_of, write_out
+from trtconv.rewrite.graph.branches import BRANCHES, branch_of, index_of, write_out
 
 # What a branch may do to values; of what it works out from sizes and weights there is little, whatever it is.
 MOVING = {
@@ -89,6 +89,6 @@ def select(model: onnx.ModelProto, node: onnx.NodeProto, prefix: str) -> list[on
         chosen.metadata_props.extend(node.metadata_props)
         nodes.append(chosen)
     graph = model.graph
-    index = next(i for i, n in enumerate(graph.node) if n.output == node.output)
+    index = index_of(graph, node)
     replace_nodes(graph, [*graph.node[:index], *nodes, *graph.node[index + 1 :]])
     return nodes

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.export.sizes.evaluate import WHOLE_OF_FLOATS, UnreadableError, evaluate_text
+from trtconv.export.sizes.evaluate import WHOLE_OF_FLOATS, UnreadableError, called_name, evaluate_text
 from trtconv.export.sizes.exact.lines import fit
 
 MOST_SIZES = 1 << 16
@@ -29,8 +29,7 @@ class _Lines(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """The line of what is rounded; anything else with those inside of it."""
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        line = self._line(node) if name in WHOLE_OF_FLOATS else None
+        line = self._line(node) if called_name(node) in WHOLE_OF_FLOATS else None
         return self.generic_visit(node) if line is None else line
 
     def _line(self, node: ast.Call) -> ast.AST | None:
