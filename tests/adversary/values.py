@@ -49,6 +49,11 @@ def feeds(inputs: Sequence[str], dims: str, kinds: Sequence[str] = (), count: in
         yield f"{points[-1]} {kind}", make(inputs, points[-1], kind, index + 100)
 
 
+def at_sides(*inputs: str, hw: Sequence[tuple[int, int]], n: int = 1) -> tuple[Callable[[], Feed], ...]:
+    """Points at pairs of height and width."""
+    return tuple(values_at(*inputs, N=n, H=h, W=w) for h, w in hw)
+
+
 def values_at(*inputs: str, **point: int) -> Callable[[], Feed]:
     """A point of an attack's own: ordinary values at these sizes."""
     return lambda: make(inputs, point, "normal", 4)

@@ -50,16 +50,25 @@ def truths(graph: onnx.GraphProto, name: str, specs: Sequence[TensorSpec], space
     """What a condition comes to over the whole space. Raises NotSizesError where that cannot be evaluated."""
     import numpy as np
 
-    arithmetic = SizeArithmetic(graph, specs)
-    names = [n for n in space if n in arithmetic.dims(name)]
-    if count_sizes(space, names) > MOST_EVALUATED:
-        raise NotSizesError
+    arithmetic, names = _evaluable(graph, specs, space, name)
     answers: set[bool] = set()
     for grids in size_grids(space, names):
         answers |= {bool(v) for v in np.unique(arithmetic.value(name, grids, np.float32)[0])}
         if len(answers) == 2:
             break
     return answers
+
+
+def _evaluable(
+    graph: onnx.GraphProto, specs: Sequence[TensorSpec], space: ShapeSpace, *values: str
+) -> tuple[SizeArithmetic, list[str]]:
+    """The arithmetic of a graph, and the dims that values depend on. Raises NotSizesError for too many joint sizes."""
+    arithmetic = SizeArithmetic(graph, specs)
+    depends = frozenset[str]().union(*map(arithmetic.dims, values))
+    names = [n for n in space if n in depends]
+    if count_sizes(space, names) > MOST_EVALUATED:
+        raise NotSizesError
+    return arithmetic, names
 
 
 def sizes_beside_turns(
@@ -71,10 +80,7 @@ def sizes_beside_turns(
     """
     import numpy as np
 
-    arithmetic = SizeArithmetic(graph, specs)
-    names = [n for n in space if n in arithmetic.dims(name)]
-    if count_sizes(space, names) > MOST_EVALUATED:
-        raise NotSizesError
+    arithmetic, names = _evaluable(graph, specs, space, name)
     beside: list[dict[str, int]] = []
     for grids in size_grids(space, names):
         shape = np.broadcast_shapes(*(g.shape for g in grids.values()))
@@ -96,10 +102,7 @@ def least_where(
     """
     import numpy as np
 
-    arithmetic = SizeArithmetic(graph, specs)
-    names = [n for n in space if n in arithmetic.dims(size) | arithmetic.dims(condition)]
-    if count_sizes(space, names) > MOST_EVALUATED:
-        raise NotSizesError
+    arithmetic, names = _evaluable(graph, specs, space, size, condition)
     chosen: list[int] = []
     every: list[int] = []
     for grids in size_grids(space, names):

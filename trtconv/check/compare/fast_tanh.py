@@ -18,7 +18,7 @@ from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.check.blame.origins import graph_of
 from trtconv.check.compare.subjects import Subject
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.bodies import graphs_of, walk_nodes
+from trtconv.core.model.bodies import graphs_of, replace_nodes, walk_nodes
 from trtconv.core.model.file import external_files, load_model
 from trtconv.core.precision import FP32, TF32
 from trtconv.proof.allowance import Allowance, Arithmetic
@@ -106,7 +106,5 @@ def _with_tanh_off(model: onnx.ModelProto, error: float) -> onnx.ModelProto:
                 output = node.output[0]
                 node.output[0] = f"{output}/exact"
                 nodes.append(onnx.helper.make_node("Mul", [node.output[0], factor], [output], f"{output}/off"))
-        copies = [onnx.NodeProto.FromString(n.SerializeToString()) for n in nodes]
-        del graph.node[:]
-        graph.node.extend(copies)
+        replace_nodes(graph, nodes)
     return model

@@ -12,15 +12,11 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.inputs import FINITE, halves
+from tests.adversary.values import at_sides as at
 from tests.adversary.values import values_at
 
 P = "x:float32[N,3,H,W]=-4:4"
 G = "x:float32[N,2,H,W]=-4:4"
-
-
-def at(*inputs: str, hw: tuple, n: int = 1) -> tuple:
-    """Points at pairs of height and width."""
-    return tuple(values_at(*inputs, N=n, H=h, W=w) for h, w in hw)
 
 
 @forward(

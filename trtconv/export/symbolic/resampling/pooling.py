@@ -113,7 +113,7 @@ def max_pool(rank: int) -> Handler:
         moving = [i for i in range(rank) if pool.symbolic(i)]
         dilations = per_axis(dilation, rank)
         if not moving and rank == 1 and (x.dim() == 2 or any_symbolic(x.shape)):
-            return _pool_of_images(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+            return _pool_of_images(x, pool, dilations[0], ceil_mode, return_indices)
         if not moving or ceil_mode or return_indices or any(dilations[i] != 1 for i in moving):
             return NotImplemented
         whole = [i for i in moving if pool.whole(i, x)]
@@ -130,23 +130,17 @@ def max_pool(rank: int) -> Handler:
     return handle
 
 
-def _pool_of_images(
-    x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, return_indices: bool
-) -> Any:
+def _pool_of_images(x: Any, window: PoolingWindow, dilation: Any, ceil_mode: bool, return_indices: bool) -> Any:
     """max_pool1d of x, [N, C, T] or [C, T], as that of images of one row.
 
     torch looks at plain numbers for the length of one axis, and ONNX pools nothing of two axes.
     """
     import torch.nn.functional as F
 
-    def row(value: Any, beside: int) -> tuple[int, Any]:
-        return beside, per_axis(value, 1)[0]
-
-    has_stride = stride is not None and not (isinstance(stride, (list, tuple)) and not stride)
-    window = (row(kernel, 1), row(stride if has_stride else kernel, 1), row(padding, 0), row(dilation, 1))
+    along = (1, *window.kernel), (1, *window.stride), (0, *window.padding), (1, dilation)
     images = x.unsqueeze(-2) if x.dim() == 3 else x[None, :, None]
     pool = F.max_pool2d_with_indices if return_indices else F.max_pool2d
-    pooled: Any = pool(images, *window, ceil_mode)
+    pooled: Any = pool(images, *along, ceil_mode)
     parts = [p.squeeze(-2) if x.dim() == 3 else p[0, :, 0] for p in (pooled if return_indices else (pooled,))]
     return tuple(parts) if return_indices else parts[0]
 
