@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export import export_model
-from trtconv.export.module.noise.repeatable import require_repeatable, require_same_after_many_calls
+from trtconv.export.module.noise.repeatable import difference, require_repeatable, require_same_after_many_calls
+from trtconv.export.module.noise.threads import one_thread
 from trtconv.export.module.runner import ModuleRunner
+from trtconv.proof.noise.noise_floor import profile
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceSample
 
@@ -198,6 +201,64 @@ def test_state_out_of_sight_shows_after_many_calls():
     with pytest.raises(AccuracyError, match="after many calls than at first"):
         require_same_after_many_calls(runner, result)
     require_same_after_many_calls(*sample(Counted()))
+
+
+def sample_without_noise(module):
+    """A sample of a module that rounds nothing."""
+    runner, result = sample(module)
+    output = result.outputs["output"]
+    return runner, replace(result, floors={"output": profile([output], [np.zeros_like(output)]).floor(output)})
+
+
+class SumsByThreads(nn.Module):
+    """With one thread the last bits are others, by more than is allowed for an element that is exact by chance."""
+
+    def __init__(self, off):
+        super().__init__()
+        self.off = off
+
+    def forward(self, x):
+        return x + (self.off if torch.get_num_threads() == 1 else 0.0)
+
+
+@pytest.fixture
+def _two_threads():
+    count = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(count)
+
+
+@pytest.mark.usefixtures("_two_threads")
+@pytest.mark.parametrize(("off", "is_order"), [(1.2e-5, True), (1e-3, False)])
+def test_the_order_of_sums_is_no_state(off, is_order):
+    runner, result = sample_without_noise(SumsByThreads(off))
+    before = result.outputs
+    with one_thread():
+        assert difference(result, runner(result.inputs)) is not None
+    if is_order:
+        require_same_after_many_calls(runner, result)
+    else:
+        with pytest.raises(AccuracyError, match="after many calls than at first"):
+            require_same_after_many_calls(runner, result)
+    assert result.outputs is before
+
+
+class OffByLittle(nn.Module):
+    """State whose effect is as little as that of another order of sums, and which does not come back."""
+
+    def __init__(self):
+        super().__init__()
+        calls = itertools.count()
+        self.step = lambda: next(calls)
+
+    def forward(self, x):
+        return x + (1.2e-5 if self.step() > 9 else 0.0)
+
+
+def test_what_is_off_by_little_and_stays_so_is_state():
+    with pytest.raises(AccuracyError, match="after many calls than at first"):
+        require_same_after_many_calls(*sample_without_noise(OffByLittle()))
 
 
 class Shrinks(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.effort import Effort
@@ -74,26 +75,47 @@ def require_same_after_many_calls(runner: ModuleRunner, sample: ReferenceSample)
     State may be where nobody sees it: in a list, a closure, a global, a generator.
     """
     expected: Mapping[str, Any] = sample.outputs
+    base = sample
     started = time.monotonic()
     effort = Effort(MORE_SECONDS, FEWEST_CALLS)
     with ExitStack() as threads:
         for _ in range(MORE_CALLS):
             outputs = runner(sample.inputs)
             # State that goes round matters at some calls only, so the last one alone would not show it.
-            differs = None if _same_bits(expected, outputs) else difference(sample, outputs)
+            differs = None if _same_bits(expected, outputs) else difference(base, outputs)
             if differs is not None:
-                raise AccuracyError(
-                    f"the module gives another '{differs.output}' after many calls than at first, on the same inputs: "
-                    f"{differs.reason}",
-                    hint="an engine keeps no state between calls: do not count calls, or keep what came before, in "
-                    "eval mode",
-                )
+                threads.close()
+                if not _is_order_of_sums(runner, sample, outputs):
+                    raise AccuracyError(
+                        f"the module gives another '{differs.output}' after many calls than at first, on the same "
+                        f"inputs: {differs.reason}",
+                        hint="an engine keeps no state between calls: do not count calls, or keep what came before, "
+                        "in eval mode",
+                    )
+                base = replace(sample, outputs=outputs)
+                threads.enter_context(one_thread())
             if not effort.step():
                 break
             if effort.steps == 1 and time.monotonic() - started < SHORT_CALL:
                 threads.enter_context(one_thread())
             # With one thread, sums are taken in another order than at first.
             expected = outputs
+
+
+def _is_order_of_sums(runner: ModuleRunner, sample: ReferenceSample, outputs: Mapping[str, Any]) -> bool:
+    """True when these outputs are off by little more than rounding, and calls in all threads give the sample again.
+
+    How sums are shared among threads, and how a library's kernels take what is not aligned, changes the last bits; of
+    elements whose floor is small by chance that is more than is allowed. State does not come back.
+    """
+    limits = {
+        n: Allowance(SAME * a.scale, a.scale)
+        for n, a in allowances(sample).items()
+        if sample.outputs[n].dtype.kind in "fc"
+    }
+    if first_failure(compare_outputs(str(sample.point), sample.outputs, outputs, limits)):
+        return False
+    return all(difference(sample, runner(sample.inputs)) is None for _ in range(FEWEST_CALLS))
 
 
 def _same_bits(expected: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
