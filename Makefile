@@ -74,7 +74,7 @@ sweep-kill: venv
 
 # Attacks on "never silently wrong", modules and graphs; each has to end as it is written down (half an hour).
 adversary: venv
-	$(BIN)/python -m tests.adversary $(ADVERSARY)
+	$(BIN)/python -m tests.adversary --all $(ADVERSARY)
 
 # Hostile input for everything that trtconv reads; what is found is kept in tests/fuzz/findings and run by the tests.
 MINUTES ?= 10

@@ -1,4 +1,4 @@
-"""`python -m tests.adversary [--json FILE] [--file STEM] [NAME ...]`: the whole campaign, or some of its attacks."""
+"""`python -m tests.adversary [--json FILE] --all | --file STEM | NAME ...`: the whole campaign, or some of its attacks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ def main() -> int:
     """Run, print a line for each, and the counts; 1 when one ended in something else than it should."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--all", action="store_true", help="all attacks, which takes half an hour and more")
     parser.add_argument("--file", default="", help="the attacks of one file")
     parser.add_argument("--sizes", type=int, default=6, help="how many odd sizes the judge looks at in modules")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if not (options.all or options.file or options.names):
+        parser.error("name some attacks, or --file STEM, or --all")
     warnings.simplefilter("ignore")
     entries = [*load_graphs().values(), *load_modules().values()]
     chosen = [e for e in entries if e.name in (options.names or [e.name]) and e.file.endswith(options.file)]

@@ -8,6 +8,7 @@ from trtconv.core.shape_space.space import parse_space
 from trtconv.export.branches.guard_split import find_guard
 from trtconv.export.branches.guards import (
     Guard,
+    ask_for_ones,
     bounds_some,
     hold_everywhere,
     in_words,
@@ -134,7 +135,26 @@ def test_an_expression_by_its_own_name_bounds_nothing(write_module, export):
     assert not requirements("Constraints violated (T)!\n" + text)
     path = write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x.diff(dim=1).cumsum(1)\n")
     result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=2:9:20", exporter="dynamo")
-    assert any("joined by an If" in note for note in result.notes)
+    assert not any("joined by an If" in note for note in result.notes)
+
+
+def test_computed_sizes_of_one_are_no_paths(write_module, export):
+    """At H=2 a side is 1 long, and torch asks that of each broadcast; one graph holds all sizes."""
+    guard = "  - Not all values of H = L['x'].size()[2] in the specified range H <= 16 satisfy the generated guard {}.\n"
+    one = guard.format("math.trunc(0.7*torch.sym_float(L['x'].size()[2])) != 1")
+    more = guard.format("math.trunc(0.7*torch.sym_float(L['x'].size()[2])) >= 2")
+    assert ask_for_ones(one + more)
+    assert not ask_for_ones(one + guard.format("L['x'].size()[2] >= 9"))
+    assert not ask_for_ones(one + "  - H was inferred to be 9")
+    assert not ask_for_ones("")
+    path = write_module(
+        "class Net(nn.Module):\n    def forward(self, x):\n"
+        "        y = F.interpolate(x, scale_factor=(0.7, 1.3), mode='nearest')\n"
+        "        return y, F.interpolate(x, scale_factor=0.7, mode='nearest-exact')\n"
+    )
+    result = export(f"{path}:Net", ["x:float32[N,2,H,W]"], "N=1:1:2 H=2:8:16 W=2:8:16")
+    assert result.exporter == "dynamo"
+    assert not any("joined by an If" in note for note in result.notes)
 
 
 def test_bounds_of_several_dims_hold_where_the_condition_does_from_which_they_follow():

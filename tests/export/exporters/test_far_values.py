@@ -38,5 +38,18 @@ def test_what_overflows_in_both_or_in_neither_is_not(write_module, export, body)
     assert not far_notes(write_module, export, body)
 
 
-def test_a_range_of_values_leaves_them_out(write_module, export):
-    assert not far_notes(write_module, export, "return x.std(1)", "x:float32[N,3,H]=-4:4")
+@pytest.mark.parametrize(
+    ("limits", "factor"), [("-4:4", "1e-25"), ("0.5:4", ""), ("-4:-0.1", "")]
+)
+def test_only_what_a_range_of_values_holds_is_tried(write_module, export, limits, factor):
+    notes = far_notes(write_module, export, "return x / x.std(1, keepdim=True)", f"x:float32[N,3,H]={limits}")
+    assert [f"values of {factor} in" in n for n in notes] == ([True] if factor else [])
+
+
+def test_the_norm_of_one_element_is_told(write_module, export):
+    """torch takes it without a square."""
+    path = write_module(f"{HEAD}        return x / x.norm(dim=1, keepdim=True)")
+    notes = export(f"{path}:Net", ["x:float32[N,K]=-4:4"], "N=1:2:4 K=1:7:20").notes
+    [note] = [n for n in notes if "in its inputs the file differs" in n]
+    assert "values of 1e-25" in note
+    assert "K=1" in note

@@ -169,3 +169,25 @@ def test_places_of_flat_indices(export, write_module, name, exporter):
         for output, values in zip(runner.output_names, module(x), strict=True):
             assert outputs[output].dtype == np.int64
             np.testing.assert_array_equal(outputs[output], values.numpy())
+
+
+AFFINE = """
+import torch.nn.functional as F
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, theta, x):
+        n, c, h, w = x.shape
+        return F.affine_grid(theta, (n, c, h + 2, w), align_corners=True)
+"""
+
+
+def test_the_only_pixel_of_an_axis_lies_in_the_middle(export, write_module):
+    write_module(AFFINE)
+    result = export("net.py:Net", ["theta:float32[N,2,3]", "x:float32[N,1,H,W]"], "N=1:2:3 H=1:4:6 W=1:5:8")
+    runner = OnnxRuntimeRunner(result.model)
+    theta = torch.randn(1, 2, 3)
+    for h, w in ((1, 1), (1, 8), (4, 1), (6, 2)):
+        [grid] = runner({"theta": theta.numpy(), "x": np.zeros((1, 1, h, w), np.float32)}).values()
+        expected = F.affine_grid(theta, [1, 1, h + 2, w], align_corners=True)
+        np.testing.assert_allclose(grid, expected.numpy(), atol=1e-6)

@@ -24,6 +24,8 @@ _GUARD = re.compile(
     r"^\s*- Not all values of .* satisfy the generated guard (?P<guard>.+?)\.?(?:Specializations unexpectedly .*)?$",
     re.MULTILINE,
 )
+# That a size is not 1, which torch asks wherever two shapes might broadcast.
+_OVER_ONE = re.compile(r"(?:!= 1|>= 2|> 1)$|^(?:1 !=|2 <=|1 <) ")
 _NAME = re.compile(r"(?P<name>\w+) = (?P<size>L\[[^=]*?\.size\(\)\[\d+\])")
 # `  - The values of W = L['x'].size()[3] and H = L['x'].size()[2] must always be equal.`
 _ALWAYS_EQUAL = re.compile(r"^\s*- (The values of .*) must always be equal\.", re.MULTILINE)
@@ -185,6 +187,13 @@ def _fixes(text: str) -> list[str]:
 def bounds_some(text: str) -> bool:
     """True when torch suggests bounds of dims: they may follow from one condition on several, as from H < W."""
     return any(_BOUNDED.match(line) is not None for line in _fixes(text))
+
+
+def ask_for_ones(text: str) -> bool:
+    """True when torch.export refused for nothing but computed sizes that are 1 at some sizes and more at most."""
+    guards = [m["guard"] for m in _GUARD.finditer(text)]
+    reasons = len(re.findall(r"^\s*- ", text, re.MULTILINE))
+    return 0 < len(guards) == reasons and all(_OVER_ONE.search(_PREFIX.sub("", g)) for g in guards)
 
 
 def hold_everywhere(text: str, space: ShapeSpace, region: Region = ()) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from trtconv.core.errors import InvalidRequestError
-from trtconv.export.branches.guards import bounds_some, fails_somewhere, hold_everywhere, unproved_guards
+from trtconv.export.branches.guards import ask_for_ones, bounds_some, fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.branches.memory_layouts import without_layout_guards
 from trtconv.export.exporters.detectors.pasted_masks import pasted_masks
 from trtconv.export.exporters.detectors.separate_classes import separate_classes
@@ -41,6 +41,7 @@ from trtconv.export.sizes.squeezed_axes import state_squeezed_axes
 from trtconv.export.symbolic import whole_extremes
 from trtconv.export.symbolic.arithmetic import size_roots
 from trtconv.export.symbolic.indexing import row_writes
+from trtconv.export.symbolic.recording.size_classes import sizes_as_numbers
 from trtconv.export.symbolic.rounded_sizes import multiples_as_such
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
     from torch._dynamo.exc import UserError, UserErrorType
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
-        with torch.no_grad(), _tracing(trace), scripts_without_data(), fixing_lines() as fixing:
+        with torch.no_grad(), _tracing(trace), sizes_as_numbers(), scripts_without_data(), fixing_lines() as fixing:
             try:
                 program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
             except UserError as error:
@@ -113,6 +114,8 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
             raise
         if hold_everywhere(str(error), trace.space, trace.region):
             return run(hinted_shapes(trace))
+        if ask_for_ones(str(error)) and (program := _with_ones_as_others(run, trace)) is not None:
+            return program
         several = sum(r.min < r.max for _, r in trace.space.dims) > 1
         if several and bounds_some(str(error)) and (joint := _joint_condition(run, trace, str(error))) is not None:
             raise joint from error
@@ -124,6 +127,21 @@ def _tracing(trace: Trace) -> Iterator[None]:
     """What holds while torch.export traces."""
     with separate_classes(), pasted_masks(), without_layout_guards(), _whole_stacks(), ranges_of_hints(trace):
         yield
+
+
+def _with_ones_as_others(run: Callable[[Any], torch.export.ExportedProgram], trace: Trace) -> Any:
+    """The program where no size is asked whether it is 1, or None where torch cannot do without.
+
+    What two shapes give together is then told by those that are not 1 at the traced sizes; ONNX broadcasts by itself
+    where one becomes 1. It is not done at first: axes of which one is 1 at every size are told by the question.
+    """
+    from torch.fx.experimental import _config
+
+    with _config.patch(backed_size_oblivious=True):
+        try:
+            return run(dynamic_shapes(trace))
+        except Exception:  # noqa: BLE001 - whatever the module raises; the first error says what is wrong
+            return None
 
 
 def _joint_condition(run: Callable[[Any], Any], trace: Trace, bounds: str) -> Exception | None:

@@ -1,21 +1,22 @@
 """What an infinity in an input changes, and what values do whose squares leave FP32: notes, no refusals.
 
 A file makes NaN of an infinity where the module leaves the element out. And torch adds up much in FP64 that a file has
-in FP32, so that deviations, lengths and quotients of 1e20 or 1e-22 are numbers in one and infinite or 0 in the other.
+in FP32, so that deviations, lengths and quotients of 1e20 or 1e-25 are numbers in one and infinite or 0 in the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.comparison import describe_failure
+from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.masks import MASK_KINDS, structured_mask
 from trtconv.proof.probes.values import INFINITE_KINDS
-from trtconv.proof.proving import compare_at, compare_defined
+from trtconv.proof.proving import RememberedRuns, compare_at, compare_defined
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import with_probes
 
@@ -33,7 +34,7 @@ MANY = 0.6
 # How much further on a NaN is tried.
 SHIFTS = (1, 6)
 # What the inputs are multiplied by, on both sides of the root of FP32's range.
-FAR = (1e20, 1e-22)
+FAR = (1e20, 1e-25)
 # By this share of its largest number an output may be off before the module's own noise is measured.
 UNSUSPICIOUS = 1e-3
 
@@ -122,40 +123,68 @@ def _moved(job: ExportTask, probe: ReferenceSample) -> Iterator[ReferenceSample]
 def far_differences(job: ExportTask, result: Attempt) -> tuple[str, ...]:
     """A note where a file differs at very large or small inputs, in elements that are numbers in the module.
 
-    Inputs with a range of values are left as they are; so are modules all of whose inputs have one.
+    Inputs with a range of values are left as they are where that is outside of it.
     """
-    sample = _cheapest_of_many(job)
-    ranged = {s.name for s in job.request.inputs if s.value_range is not None}
-    far = [n for n, v in sample.inputs.items() if v.dtype.name == "float32" and n not in ranged]
-    if result.runs is None or not far:
+    if result.runs is None:
         return ()
-    for factor in FAR:
-        inputs = {n: v * v.dtype.type(factor) if n in far else v for n, v in sample.inputs.items()}
-        try:
-            outputs = job.runner(inputs)
-        except TrtconvError:
-            # The module is undefined there.
-            continue
-        there = ReferenceSample(replace(sample.point, label=f"values of {factor:g}", values="far"), inputs, outputs)
-        if not any(_apart(v, result.runs(inputs).get(n)) for n, v in outputs.items()):
-            continue
-        measured = with_probes(job.samples, job.runner, [there]).items[-1]
-        numbers = replace(measured, outputs={n: _numbers(v) for n, v in outputs.items()})
-        worse = [describe_failure(c) for c in compare_defined(result.runs, numbers) if not c.passed]
-        if worse:
-            return (f"with values of {factor:g} in its inputs the file differs: {'; '.join(worse)}",)
+    ranges = {s.name: s.value_range for s in job.request.inputs}
+    for sample in _telling_sizes(job):
+        for factor in FAR:
+            inputs = dict(sample.inputs)
+            inputs |= {n: far for n, v in inputs.items() if (far := _scaled(v, factor, ranges.get(n))) is not None}
+            if all(inputs[n] is v for n, v in sample.inputs.items()):
+                continue
+            worse = _worse_there(job, result.runs, replace(sample.point, label=f"values of {factor:g}"), inputs)
+            if worse:
+                return (f"with values of {factor:g} in its inputs the file differs: {'; '.join(worse)}",)
     return ()
 
 
-def _cheapest_of_many(job: ExportTask) -> ReferenceSample:
-    """The smallest inputs of more than one element along each axis that may have more: of one, a deviation is 0."""
+def _scaled(values: Array, factor: float, limits: tuple[float, float] | None) -> Array | None:
+    """FP32 values times a factor; None where they leave their range, and for other types."""
+    if values.dtype.name != "float32" or not values.size:
+        return None
+    scaled: Array = values * values.dtype.type(factor)
+    if limits is not None and not (limits[0] <= scaled.min() and scaled.max() <= limits[1]):
+        return None
+    return scaled
+
+
+def _worse_there(job: ExportTask, runs: RememberedRuns, point: SamplePoint, inputs: Mapping[str, Array]) -> list[str]:
+    """What differs at these inputs, in words; nothing where the module is undefined there."""
+    try:
+        outputs = job.runner(inputs)
+    except TrtconvError:
+        return []
+    there = ReferenceSample(replace(point, values="far"), inputs, outputs)
+    if not any(_apart(v, runs(inputs).get(n)) for n, v in outputs.items()):
+        return []
+    measured = with_probes(job.samples, job.runner, [there]).items[-1]
+    numbers = replace(measured, outputs={n: _numbers(v) for n, v in outputs.items()})
+    return [describe_failure(c) for c in compare_defined(runs, numbers) if not c.passed]
+
+
+def _telling_sizes(job: ExportTask) -> list[ReferenceSample]:
+    """The smallest inputs of more than one element along each axis that may have more, and those with a dim of one.
+
+    Of one element a deviation is 0, and torch takes a norm without a square.
+    """
     longer = {n for n, r in job.request.space.dims if r.max > 1}
+    single = {n for n, r in job.request.space.dims if r.min == 1}
 
-    def cost(sample: ReferenceSample) -> tuple[int, int]:
-        alone = sum(size == 1 for n, size in sample.point.sizes.items() if n in longer)
-        return alone, sum(v.nbytes for v in sample.inputs.values())
+    def cost(sample: ReferenceSample) -> int:
+        return sum(v.nbytes for v in sample.inputs.values())
 
-    return min((s for s in job.samples.items if s.point.values == "random"), key=cost)
+    def alone(sample: ReferenceSample, names: Iterable[str]) -> int:
+        return sum(sample.point.sizes.get(n) == 1 for n in names)
+
+    random = [s for s in job.samples.items if s.point.values == "random"]
+    chosen = [min(random, key=lambda s: (alone(s, longer), cost(s)))]
+    for name in sorted(single):
+        of_one = [s for s in random if s.point.sizes.get(name) == 1]
+        if of_one and not any(s.point.sizes.get(name) == 1 for s in chosen):
+            chosen.append(min(of_one, key=lambda s: (alone(s, longer - {name}), cost(s))))
+    return chosen
 
 
 def _numbers(values: Array) -> Array:

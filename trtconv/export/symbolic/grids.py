@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, maximum, scalar
+from trtconv.export.symbolic.sizes import any_symbolic, arange, is_symbolic, maximum, minimum, scalar
 
 
 def affine_grid(func: Any, theta: Any, size: Any, align_corners: Any = None) -> Any:
@@ -27,7 +27,8 @@ def _centres(count: Any, like: Any, corners: bool) -> Any:
     pixel_index = arange(count, like).to(like.dtype)
     total = count.to(like.dtype) if isinstance(count, torch.Tensor) else count
     if corners:
-        return pixel_index * 2.0 / (total - 1) - 1.0
+        # The only pixel of an axis lies in the middle.
+        return pixel_index * 2.0 / maximum(total - 1, 1) - minimum(total - 1, 1)
     return (pixel_index * 2.0 + 1.0) / total - 1.0
 
 

@@ -1,0 +1,1 @@
+"""The fifty-sixth round of attacks."""
