@@ -1,4 +1,4 @@
-"""`python -m tests.adversary [--json FILE] --all | --file STEM | NAME ...`: the whole campaign, or some of its attacks."""
+"""`python -m tests.adversary [--json FILE] --all | --file STEM | NAME ...`: the campaign, or some of its attacks."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from trtconv.export.exporters.scripted.forms.deques import write_deques
 from trtconv.export.exporters.scripted.forms.elements.inlining import inline_methods
+from trtconv.export.exporters.scripted.forms.elements.lambdas import write_lambdas_out
 from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
 from trtconv.export.exporters.scripted.forms.joined_ranges import write_joined_ranges
@@ -35,7 +36,8 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
     Lists grow by `append` alone, sums of generators are loops, lists of states are separate variables, loops before
     which a state is None or the number that a sum starts from are written with the first step apart,
     `reversed(range(n))` counts down, `[*range(n), m]` counts up, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a
-    row, and a tensor is flipped for a list that is reversed.
+    row, a tensor is flipped for a list that is reversed, and local functions of one expression stand where they are
+    called.
     A parameter that is None by default is a tensor or None; of the function that is `called_alone`, None: TensorRT
     knows no optional tensor.
     """
@@ -65,7 +67,7 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
 def _readable(
     function: ast.FunctionDef, owner: Any, namespace: Mapping[str, Any], never_given: bool
 ) -> ast.FunctionDef:
-    function = _in_scripts_words(function, namespace)
+    function = _in_scripts_words(write_lambdas_out(function), namespace)
     absent = {a.arg for a in _optional_states(function)} if never_given else set()
     without_parts = inline_methods(function, owner, lists=False)
     if without_parts is not function:
