@@ -63,7 +63,7 @@ def A7101MatrixNms(self, b, s):
     return s2 * decay, order
 
 
-@forward(B, S, dims="K=1:6:9", refused="the path through the module depends on the size", kinds=FINITE, feeds=tuple((lambda k=k, s=s: _boxes(k, s)) for k, s in ((6, 0), (9, 1), (1, 2), (7, 3))))
+@forward(B, S, dims="K=1:6:9", kinds=FINITE, feeds=tuple((lambda k=k, s=s: _boxes(k, s)) for k, s in ((6, 0), (9, 1), (1, 2), (7, 3))))
 def A7102HardNmsLoop(self, b, s):
     """Greedy suppression as a loop over the sorted boxes with a mask, written by where; strict comparison."""
     order = s.argsort(descending=True, stable=True)

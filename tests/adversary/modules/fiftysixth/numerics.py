@@ -27,7 +27,7 @@ def A7160LogSumExps(self, x):
     return torch.logsumexp(x, 1), torch.logaddexp(x, x.flip(1)), torch.logcumsumexp(x, 1), x.log_softmax(1)
 
 
-@forward(X, dims=D, feeds=(*sprinkled(0.0, 1e-20, 1e-6, 3e19, INF, NAN, sizes=SIZES), lambda: {"x": np.zeros((2, 7), np.float32)}))
+@forward(X, dims=D, feeds=(*sprinkled(0.0, 1e-20, 1e-6, 3e19, INF, NAN, sizes=SIZES), lambda: {"x": np.zeros((2, 7), np.float32)}), noted="in its inputs the file differs")
 def A7161Norms(self, x):
     """Norms of orders 0, 0.5, 1, 2, inf and -inf; normalize with its clamp; cosine similarity of a zero row."""
     v = torch.linalg.vector_norm
