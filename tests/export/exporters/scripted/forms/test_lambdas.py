@@ -55,8 +55,8 @@ def test_one_that_is_given_anew_stays():
 
 
 NMS = """
-def overlaps(a, b):
-    area = lambda q: (q[:, 2] - q[:, 0]) * (q[:, 3] - q[:, 1])
+def overlaps(a, b, plus=0.0):
+    area = lambda q: (q[:, 2] - q[:, 0] + plus) * (q[:, 3] - q[:, 1] + plus)
     def corner(p, q): return torch.maximum(p[:, None, :2], q[None, :, :2])
     size = (torch.minimum(a[:, None, 2:], b[None, :, 2:]) - corner(a, b)).clamp(min=0)
     shared = size[..., 0] * size[..., 1]
@@ -76,5 +76,6 @@ class Net(nn.Module):
 
 
 def test_a_loop_behind_a_function_with_a_lambda_converts(write_module, export):
+    """And with a parameter that is a number by its default."""
     result = export(f"{write_module(NMS)}:Net", ["b:float32[K,4]=0:20", "s:float32[K]=0:1"], "K=1:6:9")
     assert result.exporter == "torchscript"

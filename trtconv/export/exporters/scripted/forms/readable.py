@@ -25,6 +25,7 @@ from trtconv.export.exporters.scripted.forms.variables import is_number
 from trtconv.export.exporters.scripted.forms.variables_behind import keep_loop_variables
 from trtconv.export.exporters.scripted.forms.written_lists import write_lists
 
+_NUMBERS = (bool, int, float)
 # c10/core/ScalarType.h
 _TYPES = {"bool": 11, "bfloat16": 15}
 
@@ -84,6 +85,10 @@ def _readable(
         if never_given or argument.annotation is None:
             annotation = ast.parse("None" if never_given else "Optional[Tensor]", mode="eval").body
             argument.annotation = ast.fix_missing_locations(ast.copy_location(annotation, argument))
+    for argument, number in _with_default(written):
+        # A script takes it for a tensor, which no number is.
+        if argument.annotation is None and isinstance(number, ast.Constant) and type(number.value) in _NUMBERS:
+            argument.annotation = ast.copy_location(ast.Name(type(number.value).__name__, ast.Load()), argument)
     return peel_loops(flip_reversed_lists(written), {a.arg for a in states if never_given})
 
 
@@ -113,12 +118,15 @@ def _own_types() -> Any:
 
 def _optional_states(function: ast.FunctionDef) -> list[ast.arg]:
     """Parameters whose default is None; a script takes those without a type for tensors."""
+    return [a for a, d in _with_default(function) if isinstance(d, ast.Constant) and d.value is None]
+
+
+def _with_default(function: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     # A default belongs to the last of them.
-    with_default = list(zip(positional[::-1], arguments.defaults[::-1], strict=False))
-    with_default += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-    return [a for a, d in with_default if isinstance(d, ast.Constant) and d.value is None]
+    pairs = list(zip(positional[::-1], arguments.defaults[::-1], strict=False))
+    return pairs + [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
 
 
 class _WrittenOut(ast.NodeTransformer):
