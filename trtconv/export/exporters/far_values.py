@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.proof.comparison import describe_failure
@@ -35,6 +36,8 @@ MANY = 0.6
 SHIFTS = (1, 6)
 # What the inputs are multiplied by, on both sides of the root of FP32's range.
 FAR = (1e20, 1e-25)
+# Seconds after which no further sizes are tried with them; the first are, however large the module is.
+SECONDS = 2.0
 # By this share of its largest number an output may be off before the module's own noise is measured.
 UNSUSPICIOUS = 1e-3
 
@@ -128,8 +131,11 @@ def far_differences(job: ExportTask, result: Attempt) -> tuple[str, ...]:
     if result.runs is None:
         return ()
     ranges = {s.name: s.value_range for s in job.request.inputs}
+    effort = Effort(SECONDS, len(FAR))
     for sample in _telling_sizes(job):
         for factor in FAR:
+            if not effort.step():
+                return ()
             inputs = dict(sample.inputs)
             inputs |= {n: far for n, v in inputs.items() if (far := _scaled(v, factor, ranges.get(n))) is not None}
             if all(inputs[n] is v for n, v in sample.inputs.items()):
