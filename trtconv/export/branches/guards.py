@@ -193,7 +193,7 @@ def ask_for_ones(text: str) -> bool:
     """True when torch.export refused for nothing but computed sizes that are 1 at some sizes and more at most."""
     guards = [m["guard"] for m in _GUARD.finditer(text)]
     reasons = len(re.findall(r"^\s*- ", text, re.MULTILINE))
-    return 0 < len(guards) == reasons and all(_OVER_ONE.search(_PREFIX.sub("", g)) for g in guards)
+    return 0 < len(guards) == reasons and all(_OVER_ONE.search(g) for g in guards)
 
 
 def hold_everywhere(text: str, space: ShapeSpace, region: Region = ()) -> bool:

@@ -90,7 +90,7 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
     from torch._dynamo.exc import UserError, UserErrorType
 
     def run(shapes: Any) -> torch.export.ExportedProgram:
-        with torch.no_grad(), _tracing(trace), sizes_as_numbers(), scripts_without_data(), fixing_lines() as fixing:
+        with torch.no_grad(), _tracing(trace), scripts_without_data(), fixing_lines() as fixing:
             try:
                 program = torch.export.export(trace.flat, trace.inputs, dynamic_shapes=shapes, strict=False)
             except UserError as error:
@@ -125,7 +125,14 @@ def program_of(trace: Trace) -> torch.export.ExportedProgram:
 @contextmanager
 def _tracing(trace: Trace) -> Iterator[None]:
     """What holds while torch.export traces."""
-    with separate_classes(), pasted_masks(), without_layout_guards(), _whole_stacks(), ranges_of_hints(trace):
+    with (
+        separate_classes(),
+        pasted_masks(),
+        without_layout_guards(),
+        _whole_stacks(),
+        ranges_of_hints(trace),
+        sizes_as_numbers(),
+    ):
         yield
 
 

@@ -136,11 +136,10 @@ def far_differences(job: ExportTask, result: Attempt) -> tuple[str, ...]:
         for factor in FAR:
             if not effort.step():
                 return ()
-            inputs = dict(sample.inputs)
-            inputs |= {n: far for n, v in inputs.items() if (far := _scaled(v, factor, ranges.get(n))) is not None}
-            if all(inputs[n] is v for n, v in sample.inputs.items()):
-                continue
-            worse = _worse_there(job, result.runs, replace(sample.point, label=f"values of {factor:g}"), inputs)
+            scaled = {n: _scaled(v, factor, ranges.get(n)) for n, v in sample.inputs.items()}
+            far = {n: v for n, v in scaled.items() if v is not None}
+            point = replace(sample.point, label=f"values of {factor:g}", values="far")
+            worse = _worse_there(job, result.runs, point, {**sample.inputs, **far}) if far else []
             if worse:
                 return (f"with values of {factor:g} in its inputs the file differs: {'; '.join(worse)}",)
     return ()
@@ -162,7 +161,7 @@ def _worse_there(job: ExportTask, runs: RememberedRuns, point: SamplePoint, inpu
         outputs = job.runner(inputs)
     except TrtconvError:
         return []
-    there = ReferenceSample(replace(point, values="far"), inputs, outputs)
+    there = ReferenceSample(point, inputs, outputs)
     if not any(_apart(v, runs(inputs).get(n)) for n, v in outputs.items()):
         return []
     measured = with_probes(job.samples, job.runner, [there]).items[-1]

@@ -40,6 +40,11 @@ def _library_folders() -> tuple[str, ...]:
 
 
 @cache
+def _standard_folder() -> str:
+    return f"{sysconfig.get_paths()['stdlib']}/"
+
+
+@cache
 def _machinery_folders() -> tuple[str, ...]:
     specs = [importlib.util.find_spec(name) for name in ("torch", "onnxscript", "onnx_ir", "sympy", "mpmath", "numpy")]
     return tuple(f"{Path(s.origin).parent}/" for s in specs if s is not None and s.origin)
@@ -59,6 +64,11 @@ def is_library(file: str) -> bool:
     """True for torch, installed packages, the standard library, trtconv itself and generated code."""
     generated = file.startswith("<") or "/site-packages/" in file or "/dist-packages/" in file
     return generated or file == _WRITTEN_BY_TORCH or file.startswith((f"{_own_folder()}/", *_library_folders()))
+
+
+def is_standard(file: str) -> bool:
+    """True for Python's own library; packages may be installed inside of it."""
+    return file.startswith(_standard_folder()) and "/site-packages/" not in file and "/dist-packages/" not in file
 
 
 def is_machinery(file: str) -> bool:

@@ -8,13 +8,12 @@ does not match (Objects/abstract.c, `object_isinstance`), so that torch.SymInt s
 from __future__ import annotations
 
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from trtconv.export.module.user_code import is_machinery
+from trtconv.export.module.user_code import is_machinery, is_standard
 
 # Python's own code that asks for a caller: abstract classes as numbers.Integral, and singledispatch.
 _ASKING_FOR_OTHERS = ("abc", "functools", "numbers")
@@ -54,5 +53,4 @@ def _is_asked_by_user() -> bool:
 @cache
 def _is_for_users(file: str) -> bool:
     """True for files that are neither the machinery's nor Python's."""
-    own: Any = sysconfig.get_paths()["stdlib"]
-    return not is_machinery(file) and ("/site-packages/" in file or not file.startswith(f"{own}/"))
+    return not (is_machinery(file) or is_standard(file))

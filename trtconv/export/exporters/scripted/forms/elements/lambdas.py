@@ -27,7 +27,7 @@ class _LocalFunction:
     result: ast.expr
 
     def uses(self, parameter: str) -> int:
-        return sum(isinstance(n, ast.Name) and n.id == parameter for n in ast.walk(self.result))
+        return sum(_name_of(n) == parameter for n in ast.walk(self.result))
 
 
 def write_lambdas_out(function: ast.FunctionDef) -> ast.FunctionDef:
@@ -36,15 +36,14 @@ def write_lambdas_out(function: ast.FunctionDef) -> ast.FunctionDef:
     Python reads the variables around a lambda when it is called, so that its expression means the same there. One that
     is called with what would be computed twice, or that goes anywhere but into calls, stays.
     """
-    written = function
-    while (local := next(_that_can_go(written), None)) is not None:
-        name, called = local
-        if written is function:
-            written = copy.deepcopy(function)
-            name, called = next(_that_can_go(written))
-        written.body.remove(called.definition)
-        _Calls(name, called).visit(written)
-    return ast.fix_missing_locations(written)
+    if next(_that_can_go(function), None) is None:
+        return function
+    written = copy.deepcopy(function)
+    while (named := next(_that_can_go(written), None)) is not None:
+        name, local = named
+        written.body.remove(local.definition)
+        _Calls(name, local).visit(written)
+    return written
 
 
 def _that_can_go(function: ast.FunctionDef) -> Iterator[tuple[str, _LocalFunction]]:
@@ -74,8 +73,7 @@ def _positional(arguments: ast.arguments) -> tuple[str, ...] | None:
 
 def _is_plain(name: str, local: _LocalFunction) -> bool:
     nodes = list(ast.walk(local.result))
-    calls_itself = any(isinstance(n, ast.Name) and n.id == name for n in nodes)
-    return not calls_itself and not any(isinstance(n, _OUTSIDE) for n in nodes)
+    return not any(_name_of(n) == name or isinstance(n, _OUTSIDE) for n in nodes)
 
 
 def _is_only_called(name: str, local: _LocalFunction, function: ast.FunctionDef) -> bool:
