@@ -17,7 +17,7 @@ from trtconv.export.branches.by_size.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.causes import unnamed_cause
 from trtconv.export.branches.explain import Fork, find_fork, locate_fork
 from trtconv.export.branches.value_exits import value_exits
-from trtconv.export.exporters.attempt import Attempt, ExportTask, first_line
+from trtconv.export.exporters.attempt import Attempt, ExportTask, describe_attempts, first_line
 from trtconv.export.module.operator_lines import empty_line, lacking_operator, named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.recurrent.steps import OneLengthError
@@ -118,7 +118,7 @@ def rounded_dims(result: Attempt, inputs: Sequence[TensorSpec]) -> frozenset[str
 def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | None = None) -> TrtconvError:
     """The error when no way gave an equal file: where the module's way depends on the size, or what each way gave."""
     base = job.request.source.base
-    details = [a.describe() for a in attempts]
+    details = describe_attempts(attempts)
     wrongs = [a.verdict for a in attempts if a.verdict is not None and a.verdict.failure is not None]
     # Both sides of a fork by size may be in such a file, and it is wrong for another reason.
     split = [a for a in attempts if a.way.splits and a.verdict is not None and a.verdict in wrongs]
@@ -187,7 +187,7 @@ def _difference_error(
 ) -> AccuracyError:
     """A file was written that differs from the module, and the module's way is the same everywhere."""
     assert wrong.failure is not None
-    details = [a.describe() for a in attempts]
+    details = describe_attempts(attempts)
     if paths is not None and paths.tables:
         return AccuracyError(
             f"the module looks its size up in a table, and a file holds one entry: {describe_failure(wrong.failure)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -148,13 +148,29 @@ class Attempt:
         """True when there is a file, and it equals the module at every sample point."""
         return self.verdict is not None and self.verdict.equal
 
-    def describe(self) -> str:
-        """One line for the manifest and for error details."""
+    @property
+    def outcome(self) -> str:
+        """What it came to, in words."""
         if self.verdict is None:
-            return f"{self.way}: could not export: {first_line(self.error)}"
+            return f"could not export: {first_line(self.error)}"
         if self.verdict.failure is None:
-            return f"{self.way}: equal at every sample point (largest error {self.verdict.worst:.2g})"
-        return f"{self.way}: {describe_failure(self.verdict.failure)}"
+            return f"equal at every sample point (largest error {self.verdict.worst:.2g})"
+        return describe_failure(self.verdict.failure)
+
+    def describe(self) -> str:
+        """One line for the manifest."""
+        return f"{self.way}: {self.outcome}"
+
+
+def describe_attempts(attempts: Iterable[Attempt]) -> list[str]:
+    """One line for each outcome, for error details: where paths are split, a dozen ways fail by one cause."""
+    ways: dict[str, list[Way]] = {}
+    for attempt in attempts:
+        ways.setdefault(attempt.outcome, []).append(attempt.way)
+    return [
+        f"{', '.join(map(str, same)) if len(same) < 3 else f'{same[0]} and {len(same) - 1} other ways'}: {text}"
+        for text, same in ways.items()
+    ]
 
 
 def attempt(way: Way, job: ExportTask) -> Attempt:

@@ -17,7 +17,7 @@ from trtconv.export.branches.split import find_cut
 from trtconv.export.branches.turning_sizes import near_ties
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.branches.while_exported import asking_line
-from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt
+from trtconv.export.exporters.attempt import Attempt, ExportTask, Way, attempt, describe_attempts
 from trtconv.export.exporters.boundaries import probed, probed_at
 from trtconv.export.exporters.dynamo import OLDEST_OPSET, export_dynamo
 from trtconv.export.exporters.far_values import far_notes
@@ -160,7 +160,7 @@ def choose(job: ExportTask) -> ChosenExport:
     if doubtful:
         return min(doubtful, key=lambda pair: pair[0])[1]
     if wrong_by_text:
-        raise AccuracyError(wrong_by_text, hint=TEXT_OF_SIZE, details=[a.describe() for a in attempts])
+        raise AccuracyError(wrong_by_text, hint=TEXT_OF_SIZE, details=describe_attempts(attempts))
     # That there is no loop explains nothing.
     raise export_error([a for a in attempts if not isinstance(a.error, NoLoopError)], job, paths)
 
