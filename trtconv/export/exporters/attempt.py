@@ -303,7 +303,9 @@ def first_line(error: BaseException | None) -> str:
     operator = lacking_operator(str(cause))
     if operator is not None:
         of_complex = " of complex numbers" if "complex-valued" in str(cause) else ""
-        return f"the exporter has no form of {operator}{of_complex}"
+        # `x.view(torch.int32)` is no other shape of x, but its bits read as another type.
+        of_bits = " of the bits as another type" if "overload='dtype'" in str(cause) else ""
+        return f"the exporter has no form of {operator}{of_complex}{of_bits}"
     if type(cause).__name__ in FROM_VALUES:
         return "torch.export cannot follow a number that the module reads from values, or a size that depends on them"
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
