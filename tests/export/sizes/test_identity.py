@@ -1,5 +1,7 @@
 """Truth values of sizes that a module asks for by identity."""
 
+from pathlib import Path
+
 import numpy as np
 import onnxruntime as ort
 import pytest
@@ -7,7 +9,9 @@ import torch
 
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.source import load_module
-from trtconv.export.sizes.identity import ASKED, numbers_by_identity
+from trtconv.export.module.user_code import parse_file
+from trtconv.export.sizes import identity
+from trtconv.export.sizes.identity import ASKED, ASKED_OF_TWO, numbers_by_identity
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n        t = x.shape[1]\n"
 LINES = {
@@ -95,3 +99,39 @@ def test_a_class_that_the_module_does_not_run_is_not_told(write_module, export):
     path = write_module(f"{other}{HEAD}        return x * 2 if t == 20 else -x\n")
     notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=3:9:40").notes
     assert not any("one object" in note for note in notes)
+
+
+def test_a_large_application_is_not_parsed(tmp_path, monkeypatch):
+    for number in range(50):
+        text = f'"""What is a part?"""\n\n\ndef f(x):\n    return x is None  # x is y\n\n\nN = {number}\n'
+        (tmp_path / f"part{number}.py").write_text(text)
+    (tmp_path / "asking.py").write_text("from limits import LONG\n\n\ndef f(x):\n    return x is LONG\n")
+    (tmp_path / "limits.py").write_text("SHORT, LONG = 5, 300\n")
+    parsed = []
+    monkeypatch.setattr(identity, "parse_file", lambda file: parsed.append(Path(file).name) or parse_file(file))
+    (note,) = numbers_by_identity([str(f) for f in tmp_path.iterdir()], tmp_path)
+    assert "`return x is LONG` at asking.py:5" in note
+    assert set(parsed) == {"asking.py", "limits.py"}
+
+
+def test_an_operand_of_another_file_that_the_module_does_not_run_is_not_told(tmp_path):
+    asking, limits = tmp_path / "asking.py", tmp_path / "limits.py"
+    asking.write_text("def f(x):\n    return x is LONG\n")
+    limits.write_text("LONG = 300\n")
+    files = [str(asking), str(limits)]
+    assert numbers_by_identity(files, tmp_path, lambda: [(str(asking), 1)])
+    assert not numbers_by_identity(files, tmp_path, lambda: [(str(limits), 1)])
+
+
+OF_TWO = ("a is b", "a is (b)", "a is not b.c", "operator.is_(a, b)", "id(a) == id(b)", "a is \\\n  b", "a is 9")
+OF_CONSTANTS = ("a is None", "a is not None", "a is  not  None", "a is True", "this", "a is \\\n  None")
+
+
+@pytest.mark.parametrize("asked", OF_TWO)
+def test_code_that_asks_of_two_objects(asked):
+    assert ASKED_OF_TWO.search(asked)
+
+
+@pytest.mark.parametrize("asked", OF_CONSTANTS)
+def test_code_that_asks_of_constants(asked):
+    assert not ASKED_OF_TWO.search(asked)

@@ -24,6 +24,13 @@ from trtconv.export.module.user_code import parse_file, quote_frame
 from trtconv.export.sizes import number_classes
 
 ASKED = re.compile(r"\bis\s+(?:not\s+)?(?:True|False)\b|\b(?:True|False)\s+is\b")
+TEXTS_AND_COMMENTS = re.compile(
+    r'"""[\s\S]*?"""|' r"'''[\s\S]*?'''|" r'#[^\n]*|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'"
+)
+# What asks whether two objects are one, of which no constant is the second: a file without it need not be parsed.
+ASKED_OF_TWO = re.compile(
+    r"\bis_(?:not)?\b|\bid\b|\bis\b[\s\\]*(?:not[\s\\]+)?(?![\s\\]|(?:None|True|False|not)\b)"
+)
 # Lines that one note names.
 MOST_NAMED = 3
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -92,23 +99,65 @@ def numbers_by_identity(
     `entered` gives the functions that the module runs, by their file and first line: a file may hold others.
     """
     listed = sorted(files)
-    constants = [constant for file in listed for constant in _constants_of(file)]
+    operands = {file: names for file in listed if (names := _operands_of_identity(file)) is not None}
+    functions = entered() if operands and entered is not None else None
+    if functions is not None:
+        run = {file for file, _ in functions}
+        operands = {file: names for file, names in operands.items() if file in run}
+    names = frozenset().union(*operands.values())
+    constants = [c for file in listed if names and _may_name_numbers(file, names) for c in _constants_of(file)]
     numbers = _Numbers(
         frozenset(name for name, is_number in constants if is_number),
         frozenset(name for name, is_number in constants if not is_number),
     )
-    asking = [(file, line, function) for file in listed for line, function in _lines_of_identity(file, numbers)]
-    if asking and entered is not None:
-        functions = entered()
+    asking = [(file, line, function) for file in operands for line, function in _lines_of_identity(file, numbers)]
+    if functions is not None:
         asking = [(file, line, function) for file, line, function in asking if (file, function) in functions]
     frames = [(file, line) for file, line, _ in asking]
     if not frames:
         return ()
-    named = list_first([quote_frame(frame, base) for frame in frames], MOST_NAMED)
+    lines = list_first([quote_frame(frame, base) for frame in frames], MOST_NAMED)
     return (
-        f"the module asks whether numbers are one object: {named}; in CPython those from -5 to 256 are, and the file "
+        f"the module asks whether numbers are one object: {lines}; in CPython those from -5 to 256 are, and the file "
         "need not answer so: compare with ==",
     )
+
+
+def _operands_of_identity(file: str) -> frozenset[str] | None:
+    """The names in what a file compares by identity; None where it compares nothing so but constants.
+
+    An application of hundreds of files is looked through in seconds: few of them have such a line.
+    """
+    try:
+        return _operands_since(file, os.stat(file).st_mtime_ns)
+    except OSError:
+        return None
+
+
+@cache
+def _operands_since(file: str, modified: int) -> frozenset[str] | None:
+    tree = parse_file(file) if ASKED_OF_TWO.search(TEXTS_AND_COMMENTS.sub("''", _text_of(file))) else None
+    asking = (n for n in ([] if tree is None else ast.walk(tree)) if isinstance(n, (ast.Compare, ast.Call)))
+    pairs = [pair for node in asking for pair in _identities(node) if not _of_a_constant(*pair)]
+    if not pairs:
+        return None
+    compared = [operand for pair in pairs for operand in pair]
+    # Of `Mode.FAST` that of the enumeration, too.
+    compared += [o.value for o in compared if isinstance(o, ast.Attribute)]
+    return frozenset(map(_last_name, compared)) - {""}
+
+
+def _may_name_numbers(file: str, names: Collection[str]) -> bool:
+    """True for a file in which one of the names is given a number, or is that of a class."""
+    named = "|".join(names)
+    return re.search(rf"\b(?:{named})\b[^\n]*=[\s(\\]*[\d.]|\bclass\s+(?:{named})\b", _text_of(file)) is not None
+
+
+def _text_of(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _lines_of_identity(file: str, numbers: _Numbers) -> list[tuple[int, int]]:
@@ -173,8 +222,12 @@ def _is_address(written: ast.expr) -> TypeGuard[ast.Call]:
 
 def _between_numbers(numbers: _Numbers, left: ast.expr, right: ast.expr) -> bool:
     """True where one of the two is a number, as written or by its name, and none a constant of which there is one."""
-    single = any(isinstance(v, ast.Constant) and type(v.value) not in (int, float) for v in (left, right))
-    return not single and any(_is_number(v) or numbers.has(v) for v in (left, right))
+    return not _of_a_constant(left, right) and any(_is_number(v) or numbers.has(v) for v in (left, right))
+
+
+def _of_a_constant(*operands: ast.expr) -> bool:
+    """True where one of them is a constant of which there is one: None, a truth value, a text."""
+    return any(isinstance(v, ast.Constant) and type(v.value) not in (int, float) for v in operands)
 
 
 def _is_number(written: ast.expr) -> bool:
