@@ -48,7 +48,7 @@ FEEDS = {"special": special, "extreme-integers": extreme_integers, "both-scales"
 
 def read_graphs() -> Iterator[GraphAttack]:
     """All graphs, in the order of the files."""
-    for path in sorted(FOLDER.glob("*.txt")):
+    for path in sorted(FOLDER.rglob("*.txt")):
         for part in path.read_text().split(">> ")[1:]:
             head, _, text = part.partition("\n")
             yield _attack(path.stem, head, text.strip())

@@ -3,9 +3,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from tests.rewrite.harness import Case, check_case, check_near_miss
+from tests.rewrite.harness import Case, apply, check_case, check_near_miss, model_of, runner
 from trtconv.rewrite.rules.missing.spatial.roi_align import RULE
 
 CASES = [
@@ -68,3 +69,20 @@ def test_fires(case):
 @pytest.mark.parametrize("case", NEAR_MISSES, ids=str)
 def test_near_miss(case):
     check_near_miss(RULE, case)
+
+
+@pytest.mark.parametrize(("row", "box"), [(0, (2, 0.1, 3, 0.3)), (-1, (2, -0.4, 3, 0.2))], ids=["first", "last"])
+def test_a_place_on_the_border_takes_nothing_from_beside_it(row, box):
+    case = next(c for c in CASES if c.name == "three images")
+    before, after = model_of(case), model_of(case)
+    apply(after, (RULE,), case.target)
+    runners = runner(before), runner(after)
+    for height in range(3, 24):
+        for image in range(3):
+            x = np.full((3, 4, height, 8), 1e9, np.float32)
+            x[image, :, row] = 1e-4
+            # Beyond the row, but by less than a pixel: every place is clamped to it.
+            boxes = np.array([box], np.float32) + np.float32([0, 1, 0, 1]) * (height if row else 0)
+            feed = {"x": x, "r": boxes, "i": np.array([image])}
+            for run in runners:
+                np.testing.assert_allclose(next(iter(run(feed).values())), 1e-4, rtol=1e-6, err_msg=f"{height} {image}")

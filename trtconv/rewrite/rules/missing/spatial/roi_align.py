@@ -40,10 +40,13 @@ def _build(g: Replacement, node: Node, channels: int) -> Value:
     rows, row_inside = _samples(g, node, 1, height, samples, 2)
     columns, column_inside = _samples(g, node, 0, width, samples, 3)
     count = g.gather(g.shape_of(boxes), g.ints(0), axis=0)
-    # All images stand in one column, so that no image is copied for each of its boxes.
-    sizes = [g.gather(g.shape_of(x), g.ints(a), axis=0) for a in (0, 2, 3)]
+    # All images stand in one column, so that no image is copied for each of its boxes. Each has its outermost pixels
+    # twice: a place comes out of the grid's scale a rounding beside itself, on the border with a share of other pixels.
+    framed = g.op("Pad", x, g.ints(0, 0, 1, 1, 0, 0, 1, 1), mode="edge")
+    rows, columns = g.add(rows, g.scalar(1.0)), g.add(columns, g.scalar(1.0))
+    sizes = [g.gather(g.shape_of(framed), g.ints(a), axis=0) for a in (0, 2, 3)]
     tall = g.mul(sizes[0], sizes[1])
-    column = g.reshape(g.transpose(x, 1, 0, 2, 3), g.concat(g.ints(1, channels), tall, sizes[2]))
+    column = g.reshape(g.transpose(framed, 1, 0, 2, 3), g.concat(g.ints(1, channels), tall, sizes[2]))
     offset = g.mul(g.unsqueeze(g.cast(batch, FLOAT), 1), g.cast(sizes[1], FLOAT))
     y = _normalised(g, g.add(rows, offset), g.cast(tall, FLOAT))
     at_x = _normalised(g, columns, g.cast(sizes[2], FLOAT))
@@ -61,7 +64,10 @@ def _build(g: Replacement, node: Node, channels: int) -> Value:
 
 
 def _samples(g: Replacement, node: Node, corner: int, bins: int, samples: int, axis: int) -> tuple[Value, Value]:
-    """Clamped pixel coordinates [K, bins * samples] along one axis, and whether they are not far outside."""
+    """Pixel coordinates [K, bins * samples] along one axis, and whether they are not far outside.
+
+    Those outside are clamped to the middle between the outermost pixel and its copy in the frame.
+    """
     boxes = node.inputs[1]
     half = node.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel" and g.opset >= 16
     scale = g.scalar(float(node.attr("spatial_scale", 1.0)))
@@ -76,8 +82,7 @@ def _samples(g: Replacement, node: Node, corner: int, bins: int, samples: int, a
     size = g.cast(g.size(node.inputs[0], axis), FLOAT)
     far = g.logical_or(g.less(at, g.scalar(-1.0)), g.greater(at, size))
     inside = g.logical_not(far)
-    last = g.sub(size, g.scalar(1.0))
-    return g.minimum(g.maximum(at, g.scalar(0.0)), last), inside
+    return g.minimum(g.maximum(at, g.scalar(-0.5)), g.sub(size, g.scalar(0.5))), inside
 
 
 def _normalised(g: Replacement, at: Value, size: Value) -> Value:
@@ -91,5 +96,5 @@ RULE = Rule(
     ops=("RoiAlign",),
     find=find,
     before="RoiAlign(x, boxes, batch_indices, sampling_ratio=2)",
-    after="AveragePool(Where(inside, GridSample(images in a column, points of all boxes), 0))",
+    after="AveragePool(Where(inside, GridSample(framed images in a column, points of all boxes), 0))",
 )

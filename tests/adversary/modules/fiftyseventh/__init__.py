@@ -1,0 +1,1 @@
+"""The fifty-seventh round of attacks."""
