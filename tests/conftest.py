@@ -1,7 +1,8 @@
-"""What holds for all tests: no cache of the user's, and no module of a test that is over."""
+"""What holds for all tests: no cache of the user's, no module of a test that is over, and some cases of dear tests."""
 
 import os
 import sys
+from collections import defaultdict
 
 import pytest
 
@@ -27,3 +28,18 @@ def _no_modules_of_other_tests(tmp_path_factory):
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow all but some cases of each test marked `sampled(count)`, spread over its list."""
+    cases = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is not None and item.get_closest_marker("slow") is None:
+            cases[item.path, item.originalname, mark.args[0]].append(item)
+    for (*_, count), listed in cases.items():
+        sampled = {round(i * (len(listed) - 1) / max(count - 1, 1)) for i in range(count)}
+        for index, item in enumerate(listed):
+            if index not in sampled:
+                item.add_marker(pytest.mark.slow)

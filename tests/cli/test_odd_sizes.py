@@ -46,6 +46,7 @@ def manifest(path):
     return json.loads(path.read_text())
 
 
+@pytest.mark.slow
 def test_convert_pads(trtconv, unet, tmp_path):
     out = tmp_path / "out"
     words = ("--backend", "tensorrt-rtx", "--json", "--pad-to-multiple")

@@ -40,12 +40,17 @@ def notes_of(write_module, export, lines):
     return [note for note in notes if "a mask comes out the same at every sample point" in note]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lines", DIFFERING.values(), ids=DIFFERING)
 def test_a_difference_behind_a_mask_is_told(write_module, export, lines):
     (note,) = notes_of(write_module, export, lines)
     assert "net.py:" in note
 
 
-@pytest.mark.parametrize("lines", EQUAL.values(), ids=EQUAL)
+# A run that does not end is given a minute.
+SLOW = {"a loop that would not end": [pytest.mark.slow]}
+
+
+@pytest.mark.parametrize("lines", [pytest.param(v, id=k, marks=SLOW.get(k, [])) for k, v in EQUAL.items()])
 def test_what_is_equal_behind_a_mask_is_not(write_module, export, lines):
     assert notes_of(write_module, export, lines) == []

@@ -154,6 +154,7 @@ def test_what_differs_at_one_size_or_one_value_is_refused(tmp_path, name, inputs
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_size_in_floats_is_to_be_written_in_whole_numbers(tmp_path):
     """A recorded run has the product in FP32, and nothing says what it was in Python."""
     space = "N=1:2:3 H=6:7:9 W=11:30:60"
@@ -173,12 +174,14 @@ def test_a_size_in_floats_is_exact_at_every_size(tmp_path):
         assert run({"x": np.zeros((1, 4, 6, w), np.float32)})["output"].shape[3] == math.ceil(w * 1.1), w
 
 
+@pytest.mark.slow
 def test_a_branch_by_value_that_no_point_takes_is_noted(tmp_path):
     result = exported(tmp_path, "GuardsNan", ("x:float32[N,T,4]",), "N=1:2:3 T=5:7:9")
     note = next(n for n in result.notes if "decides by values" in n)
     assert "`if torch.isnan(x).any():` at tests/export/test_unseen.py:" in note
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [

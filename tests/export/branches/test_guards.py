@@ -97,6 +97,7 @@ def make():
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "condition", ["x.shape[1] % 2 == 0", "x.shape[1] == 44", "x.shape[1] % 3 == 1", "x.shape[1] != 29"]
 )

@@ -71,6 +71,7 @@ def test_what_the_file_keeps_is_noted_with_its_line(write_module, export):
     assert "keeps the way at N=" in note
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WRITTEN)
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 def test_a_write_into_the_tensor_is_seen_in_an_earlier_part_of_it(write_module, export, tmp_path, name, exporter):
@@ -112,6 +113,7 @@ LOOKED_UP = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", AT_ONE)
 def test_what_a_size_of_one_does_is_in_the_file(write_module, export, tmp_path, name):
     path = write_module(f"{HEAD}        {AT_ONE[name]}\n")
@@ -121,6 +123,7 @@ def test_what_a_size_of_one_does_is_in_the_file(write_module, export, tmp_path, 
             np.testing.assert_array_equal(*_run(tmp_path, path, np.full(shape, value, np.float32)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BY_SIZE)
 def test_what_python_looks_up_by_a_size_is_in_the_file(write_module, export, tmp_path, name):
     number, size = BY_SIZE[name]

@@ -46,6 +46,7 @@ class Padded(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_an_if_holds_a_table_and_its_interpolation_alone(write_module, export):
     source = f"{write_module(POSITIONS)}:Positions"
     graph = onnx.load(export(source, ["x:float32[N,2,H,W]"], "N=1:2:3 H=4:10:16 W=4:10:16").model).graph

@@ -17,6 +17,7 @@ class Net(nn.Module):
 ASKING = "\n\ndef asks():\n    return torch.compiler.is_exporting() or torch.compiler.is_dynamo_compiling()\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("more", ["", ASKING], ids=["alone", "beside_a_question_about_exports"])
 def test_a_condition_on_a_value_converts(more, export, write_module):
     write_module(NET + more)

@@ -23,6 +23,7 @@ def make(eps: float = 1e-10):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 @pytest.mark.parametrize("eps", [1e-12, 1e-10, 1e-8])
 def test_a_zero_pixel_stays_zero(export, write_module, exporter, eps):

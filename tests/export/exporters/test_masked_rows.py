@@ -67,6 +67,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mask", ["hidden", "torch.zeros(hidden.shape).masked_fill(hidden, float('-inf'))"])
 def test_padding_that_hides_all_keys_is_no_nan(export, write_module, mask):
     path = write_module(CROSS.format(mask=mask))

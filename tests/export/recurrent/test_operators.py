@@ -98,6 +98,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_a_mask_of_a_spectrum_from_a_recurrence(write_module, export):
     """What denoisers are made of, which no recording has: complex numbers beside a recurrence."""
     path = write_module(SPECTRAL_MASK)

@@ -22,6 +22,7 @@ LINES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lines", LINES.values(), ids=LINES)
 def test_both_sides_are_in_the_file(write_module, export, tmp_path, lines):
     path = write_module(f"{HEAD}        {lines}\n")

@@ -81,6 +81,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_flexible_attention_by_a_function_of_scores_and_a_mask(write_module, export, load):
     path = write_module(FLEXIBLE)
     result = export(f"{path}:Net", ["x:float32[N,T,24]"], "N=1:2:3 T=3:9:20")

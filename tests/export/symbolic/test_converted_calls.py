@@ -43,12 +43,14 @@ def body(lines):
     return "".join(f"        {line.strip()}\n" for line in separate)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", LINES)
 def test_torch_export_writes_it(case, write_module, export):
     write_module(NET + body(LINES[case]))
     assert export("net.py:Net", ["x:float32[N,T,6]"], "N=1:2:4 T=3:9:20").exporter == "dynamo"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.slow] * (c == "quantiles")) for c in RECORDED])
 def test_a_recording_writes_it(case, write_module, export):
     write_module(NET + body(RECORDED[case]))

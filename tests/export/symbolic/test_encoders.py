@@ -32,6 +32,7 @@ def module(normed=False, checked=True):
     return space["Net"]().eval()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("exporter", ["dynamo", pytest.param("torchscript", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("normed", [False, True], ids=["bare", "normed"])
 def test_the_file_packs_where_torch_does(write_module, export, normed, exporter):

@@ -56,6 +56,7 @@ def rewrite(case, tmp_path, target="tensorrt==8.6"):
     return model, onnx.load(str(result.model)), result
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_lowered_to_opset_17(case, tmp_path):
     if case.name == "nothing to reduce" and tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 23):

@@ -36,6 +36,7 @@ CUT = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("before", "compared"), BEYOND.values(), ids=BEYOND)
 def test_whole_numbers_beyond_64_bits_are_seen(write_module, export, before, compared):
     path = write_module(NET.format(before=before, compared=compared))
@@ -43,6 +44,7 @@ def test_whole_numbers_beyond_64_bits_are_seen(write_module, export, before, com
         export(f"{path}:Net", ["x:float32[N,T]"], SPACE, exporter="torchscript")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("compared", "fed"), CUT.values(), ids=CUT)
 def test_int_cuts_a_number_of_the_loop(write_module, export, load, compared, fed):
     import torch

@@ -18,6 +18,7 @@ class Net(nn.Module):
 SPACE = "N=1:1:2 T=1:5:8"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("compared", "number"),
     {
@@ -32,6 +33,7 @@ def test_a_decimal_is_refused(write_module, export, compared, number):
     assert caught.value.where.startswith("net.py:")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("compared", ["v.half() > 0.5", "v.half().float() > 0.3", "(v > 0.3).half()"])
 def test_what_a_half_holds_is_compared(write_module, export, compared):
     path = write_module(NET.format(compared=compared))

@@ -106,6 +106,7 @@ def operators(path):
     return {n.op_type for n in walk_nodes(onnx.load(path).graph.node)}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "name",
     ["Cell", "Average", "Every", *(pytest.param(n, marks=pytest.mark.slow) for n in ("Written", "LongShort", "Inner"))],
@@ -118,6 +119,7 @@ def test_a_loop_over_steps_is_exported_for_all_their_numbers(name, write_module,
     assert not any("Sequence" in operator for operator in operators(result.model))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "weight"), [("Cell", "cell.weight_hh"), ("Inner", "steps.cell.weight_hh")])
 def test_weights_keep_their_names(name, weight, write_module, export):
     write_module(RECURRENT)
@@ -125,6 +127,7 @@ def test_weights_keep_their_names(name, weight, write_module, export):
     assert weight in {t.name for t in onnx.load(result.model).graph.initializer}
 
 
+@pytest.mark.slow
 def test_pieces_of_different_lengths_stay_a_list(write_module, export):
     write_module(PIECES)
     result = export("net.py:Pieces", STEPS, SPACE, exporter="torchscript")
@@ -258,6 +261,7 @@ WRITES = "writes in place into what something else may read"
 OTHERWISE = "compiles something else than Python runs"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("made", "before", "body", "reason"),
     [

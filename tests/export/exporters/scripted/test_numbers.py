@@ -46,6 +46,7 @@ def _decays():
     return values
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("counts", "body", "values"), TIES)
 def test_numbers_are_rounded_once_where_they_meet_tensors(counts, body, values, write_module, export, load):
     path = write_module(LOOP.format(counts=counts, body=body))
@@ -65,6 +66,7 @@ def test_numbers_are_rounded_once_where_they_meet_tensors(counts, body, values, 
     np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("body", "line"),
     [
@@ -81,6 +83,7 @@ def test_a_comparison_that_has_no_table_is_told_with_its_line(body, line, write_
     assert "net.py:" in note
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("dtype", "body"),
     [

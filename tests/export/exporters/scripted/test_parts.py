@@ -63,6 +63,7 @@ class Around(nn.Module):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [*BODIES[:1], *(pytest.param(b, marks=pytest.mark.slow) for b in BODIES[1:])])
 def test_cells_in_lists_and_constants_of_the_class_are_scripted(body, write_module, export):
     write_module(STACKED.format(body=body))
@@ -70,6 +71,7 @@ def test_cells_in_lists_and_constants_of_the_class_are_scripted(body, write_modu
     assert "Loop" in {n.op_type for n in walk_nodes(onnx.load(result.model).graph.node)}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["Given", "Around"])
 def test_a_forward_from_elsewhere_and_a_nested_class_are_scripted(name, write_module, export):
     """What is around a nested class that loops is recorded: it may write where a script may not."""

@@ -56,6 +56,7 @@ class Level(nn.Module):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "lengths"),
     [

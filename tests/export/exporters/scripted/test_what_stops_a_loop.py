@@ -83,6 +83,7 @@ CASES = {
 SLOW = "a row that outlives a write"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("body", "cause"),
     [pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name == SLOW)) for name, case in CASES.items()],
@@ -95,6 +96,7 @@ def test_the_first_line_names_what_stops_it(write_module, export, body, cause):
     assert error.value.where.startswith("net.py:")
 
 
+@pytest.mark.slow
 def test_a_fork_that_is_no_loop_is_not_explained_by_one(write_module, export):
     body = (
         "        h = x[:, 0] * 0\n"

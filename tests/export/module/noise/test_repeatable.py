@@ -297,6 +297,7 @@ def test_a_file_that_draws_other_numbers_at_every_run_is_refused(tmp_path):
     assert not (tmp_path / "model.onnx").exists()
 
 
+@pytest.mark.slow
 def test_a_file_whose_random_numbers_do_not_matter_is_taken_with_a_note(tmp_path):
     assert any("draws random numbers" in note for note in exported(tmp_path, "dithers").notes)
 
@@ -324,6 +325,7 @@ HELD = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", HELD)
 def test_tensors_of_any_kind_may_be_held(write_module, export, kind):
     write_module(f"""

@@ -51,12 +51,14 @@ class Resized(nn.Module):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["Scaled", "Parts", "Cast", "Arrays"])
 def test_a_size_stays_a_size(name, write_module, export):
     write_module(NUMPY)
     assert export(f"net.py:{name}", ["x:float32[N,T,4]"], "N=1:2:3 T=4:9:30").sizes.complete
 
 
+@pytest.mark.slow
 def test_a_resize_to_an_area(write_module, export):
     """Its branch is on two sizes and stands behind a `round`, at which a plain trace ends."""
     write_module(NUMPY)

@@ -26,6 +26,7 @@ FORMULAS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_a_number_is_that_of_the_size(write_module, export, formula):
     path = write_module(MODULE.format(formula=formula))

@@ -31,6 +31,7 @@ def compare(write_module, export, load, outputs, x, steps="pass", tolerance=0.0)
     return onnx.load(result.model)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "call",
     [
@@ -75,6 +76,7 @@ def test_a_type_that_the_input_has_adds_nothing(write_module, export, load):
     assert not [n for n in model.graph.node if n.op_type == "Cast"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("factory", ["Net", "make"], ids=["of ours", "of the user's"])
 def test_in_a_script_with_a_loop_too(write_module, export, load, factory):
     path = write_module("""

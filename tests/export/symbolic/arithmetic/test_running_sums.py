@@ -69,6 +69,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 def test_in_a_file(write_module, export, exporter: str) -> None:
     path = write_module(SOURCE)
@@ -80,6 +81,7 @@ def test_in_a_file(write_module, export, exporter: str) -> None:
     np.testing.assert_allclose(second, expected.T, rtol=1.2e-7)
 
 
+@pytest.mark.slow
 def test_a_phase_is_unwrapped_from_one_step_on(write_module, export, tmp_path):
     body = (
         "        d = torch.diff(x, dim=1)\n"

@@ -71,6 +71,7 @@ def test_any_amount(kind):
 CASES = [(n, e) for n in ("Left", "Right", "InPlace", "Bits") for e in ("dynamo", "torchscript")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "exporter"), [*CASES, ("Scripted", "torchscript")])
 def test_a_file_shifts_by_any_amount(write_module, export, tmp_path, name, exporter):
     path = write_module(NETS)

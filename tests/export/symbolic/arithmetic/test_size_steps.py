@@ -57,6 +57,7 @@ def _require_equal_at_each_size(write_module, export, tmp_path, lines, exporter)
         np.testing.assert_array_equal(values, expected, err_msg=str(size))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BRANCHES)
 def test_a_branch_is_python_s(write_module, export, tmp_path, name):
     lines = f"        if {BRANCHES[name]}:\n            return x.sum(-1) * 0 + 1\n        return x.sum(-1) * 0 + 2\n"
@@ -68,17 +69,20 @@ def test_a_logarithm_that_is_written_into_is_the_new_number(write_module, export
     _require_equal_at_each_size(write_module, export, tmp_path, lines, "dynamo")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_is_python_s(write_module, export, tmp_path, name):
     lines = f"        return x.sum(-1) * 0 + ({NUMBERS[name]})\n"
     _require_equal_at_each_size(write_module, export, tmp_path, lines, "dynamo")
 
 
+@pytest.mark.slow
 def test_a_recorded_size_is_padded_to_a_power_of_two(write_module, export, tmp_path):
     lines = "        return F.pad(x, (0, (1 << (t - 1).bit_length()) - t)).flip(-1)\n"
     _require_equal_at_each_size(write_module, export, tmp_path, lines, "torchscript")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TENSORS)
 def test_as_many_steps_as_torch_takes(write_module, export, tmp_path, name):
     lines = f"        return x[:, :1] + {TENSORS[name]}\n"
@@ -87,6 +91,7 @@ def test_as_many_steps_as_torch_takes(write_module, export, tmp_path, name):
         np.testing.assert_allclose(values, expected, atol=3e-7 * expected.max())
 
 
+@pytest.mark.slow
 def test_a_convolution_by_fourier_transforms(write_module, export, tmp_path):
     lines = (
         "        n = 2 ** math.ceil(math.log2(t + 4))\n"

@@ -17,6 +17,7 @@ LINES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", LINES)
 def test_it_converts_and_is_equal(case, write_module, export):
     dtype, lines = LINES[case]

@@ -37,6 +37,7 @@ def test_cubic(factors):
     )
 
 
+@pytest.mark.slow
 def test_positions_by_a_ratio_with_a_rest(export, write_module):
     write_module(NET)
     result = export("net.py:Net", ["x:float32[N,3,H,W]"], "N=2 H=7:14:33 W=14")
@@ -68,6 +69,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 def test_nearest_exact_picks_as_torch_does(export, write_module, exporter):
     """Half-way positions of two pixels are rounded up at some lengths (83) and down at others."""

@@ -29,6 +29,7 @@ BODIES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", BODIES)
 def test_the_file_pools_as_torch_does(write_module, export, case):
     path = write_module(POOLED.format(body=BODIES[case]))

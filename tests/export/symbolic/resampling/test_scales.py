@@ -57,6 +57,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("mode", "rank", "scale", "recorded"),
     [
