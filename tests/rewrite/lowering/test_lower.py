@@ -13,6 +13,7 @@ from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
+from trtconv.rewrite.lowering.lower import write_constants_as_tensors
 
 AXES = "int64[1] two = {2}, int64[2] hw = {2, 3}"
 CASES = [
@@ -167,3 +168,25 @@ def test_a_call_gives_its_origin_to_the_nodes_of_its_body(tmp_path):
     }
     assert np.all([len(n.output) for n in after.graph.node])
     assert SIZES
+
+
+def test_constants_of_numbers_are_written_as_tensors():
+    body = "k = Constant<value_ints=[3]>() p = Unsqueeze(x, k)"
+    case = Case("forms", f"""i = Constant<value_int=1>() f = Constant<value_float=0.5>() v = Constant<value_floats=[0.25, 2.0]>()
+        s = Shape(x) n = Gather(s, i) z = Constant<value_int=8>() c = Equal(n, z) m = Mul(x, f) q = ReduceSum(v) r = Mul(m, q)
+        t = If(c) <then_branch = a () => (float[a,b,c,e,d] p) {{ {body} }}, else_branch = b () => (float[a,b,c,e,d] p) {{ {body} }}>
+        k = Constant<value_ints=[3]>() u = Squeeze(t, k) y = Add(u, r)""", opset=17)  # fmt: skip
+    before, after = model_of(case), model_of(case)
+    write_constants_as_tensors(after)
+    written = [a.name for n in all_nodes(after.graph) if n.op_type == "Constant" for a in n.attribute]
+    assert written == ["value"] * 7
+    _assert_equal(before, after, case, case.tolerance)
+
+
+def test_a_file_that_no_rule_touches_has_its_axes_in_tensors(tmp_path):
+    path, output = tmp_path / "model.onnx", tmp_path / "m.trt.onnx"
+    onnx.save(model_of(Case("axes", "k = Constant<value_ints=[3]>() y = Unsqueeze(x, k)", outputs="float[a,b,c,e,d] y", opset=13)), path)
+    rewrite_model(RewriteRequest(path, output, parse_target("tensorrt==8.6")), SilentProgress())
+    (constant,) = (n for n in onnx.load(output).graph.node if n.op_type == "Constant")
+    assert [a.name for a in constant.attribute] == ["value"]
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(constant.attribute[0].t), [3])

@@ -249,7 +249,7 @@ class Graph:
             if node is not None and node.key == "Identity":
                 name = node.inputs[0]
             elif node is not None:
-                return _constant_of(node) if node.key == "Constant" else None
+                return constant_of(node.proto) if node.key == "Constant" else None
             else:
                 graph = None if name in graph.inputs else graph.parent
         return None
@@ -309,8 +309,9 @@ class Graph:
         return tuple(sorted(a % rank for a in axes))
 
 
-def _constant_of(node: Node) -> onnx.TensorProto | None:
-    for attribute in node.proto.attribute:
+def constant_of(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """The tensor of a Constant, whichever attribute holds it; None for texts and sparse tensors."""
+    for attribute in node.attribute:
         if attribute.name == "value":
             tensor: onnx.TensorProto = attribute.t
             return tensor
