@@ -15,8 +15,8 @@ from trtconv.core.progress import SilentProgress  # noqa: E402
 from trtconv.core.targets import parse_target  # noqa: E402
 from trtconv.rewrite.engine.points import model_space  # noqa: E402
 from trtconv.rewrite.engine.rounds import RewriteSetting  # noqa: E402
-from trtconv.rewrite.room import rewrite_graph  # noqa: E402
 from trtconv.rewrite.rules import RULES  # noqa: E402
+from trtconv.rewrite.whole_graph import rewrite_graph  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

@@ -18,8 +18,9 @@ from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.proving import compare_graphs
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.rounds import RewriteSetting
-from trtconv.rewrite.room import rewrite_graph, select_rules
+from trtconv.rewrite.room import select_rules
 from trtconv.rewrite.rules import RULES
+from trtconv.rewrite.whole_graph import rewrite_graph
 
 SIZES = ((2, 9, 10), (1, 7, 19), (3, 16, 8))
 

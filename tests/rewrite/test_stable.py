@@ -29,8 +29,8 @@ from trtconv.proof.comparison import compare_outputs, describe_failure, first_fa
 from trtconv.proof.points import SamplePoint, sample_inputs
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.rounds import RewriteSetting
-from trtconv.rewrite.room import rewrite_graph
 from trtconv.rewrite.rules import RULES
+from trtconv.rewrite.whole_graph import rewrite_graph
 
 pytestmark = pytest.mark.slow
 FILES = [

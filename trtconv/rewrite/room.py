@@ -29,17 +29,15 @@ from trtconv.rewrite.alignment.align import settle_sizes
 from trtconv.rewrite.engine.plugin_choice import require_known, select_paying_rules, with_declined, with_plugin_rules
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.precision_rules import is_of_precision, shape_for_precision
-from trtconv.rewrite.engine.refuse import advice, lacking, refuse_silently_wrong
+from trtconv.rewrite.engine.refuse import refuse_silently_wrong
 from trtconv.rewrite.engine.result import RewriteResult, RewrittenGraph
-from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules, taken_back
+from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, taken_back
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.engine.user_rules import load_rules
 from trtconv.rewrite.engine.whole import InitialGraph, unreadable
 from trtconv.rewrite.fixed_rows.settle import settle_rows
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
 from trtconv.rewrite.graph.observed import observe
-from trtconv.rewrite.graph.tidy import Leftovers, tidy
-from trtconv.rewrite.graph.valid import require_valid
 from trtconv.rewrite.lowering import level_branches as leveling
 from trtconv.rewrite.lowering.branch_sizes import require_alike_branches
 from trtconv.rewrite.lowering.float64 import Narrowed, kept_of, require_equal, without_float64
@@ -47,26 +45,19 @@ from trtconv.rewrite.lowering.float64_digits import require_digits
 from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.float64_sizes import require_same_sizes
 from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
-from trtconv.rewrite.lowering.inline import inline_functions
-from trtconv.rewrite.lowering.lower import lower_opset
-from trtconv.rewrite.lowering.settled_ifs import settle_ifs
 from trtconv.rewrite.lowering.wide_integers import require_32_bits
 from trtconv.rewrite.precision.qdq.data_reference import SUFFIX, write_data_reference
 from trtconv.rewrite.precision.qdq.fold_batch_norm import RULE as FOLD_BATCH_NORM
 from trtconv.rewrite.precision.qdq.step import quantise_step, require_data
 from trtconv.rewrite.precision.typed import apply_precision, require_half
 from trtconv.rewrite.rules import RULES
-from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
 from trtconv.rewrite.surgery.operate import Surgery, operate
 from trtconv.rewrite.surgery.script import load_script
 from trtconv.rewrite.takeover import files_read, take_over
+from trtconv.rewrite.whole_graph import rewrite_graph
 
 if TYPE_CHECKING:
     import onnx
-
-# Leftovers are tidied with the rules of the cleanup group, and left when the user left those out.
-TIDY = FOLD_CONSTANTS.name
-MAX_PASSES = 4
 
 
 def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
@@ -293,39 +284,6 @@ def _rewrite_and_compare(
             where=error.where,
         ) from error
     return original, RewriteRecord(rejected=[taken_back(e, whole) for e in record.entries]), None
-
-
-def rewrite_graph(
-    original: onnx.ModelProto, rules: Sequence[Rule], setting: RewriteSetting, progress: Progress, *, level: bool = True
-) -> tuple[onnx.ModelProto, RewriteRecord]:
-    """A rewritten copy of a model and what was done. Raises UnsupportedError for what the target gets wrong."""
-    import onnx
-
-    model = onnx.ModelProto()
-    model.CopyFrom(original)
-    record = RewriteRecord()
-    model, inlined = inline_functions(model)
-    if inlined:
-        record.notes.append(f"{inlined} local functions were written out at their calls")
-    model = settle_ifs(model, setting, record)
-    if level:
-        model = leveling.level_branches(model, setting, record)
-    tidies = TIDY in [r.name for r in rules]
-    for _ in range(MAX_PASSES):
-        apply_rules(model, rules, setting, progress, record)
-        entries = len(record.entries)
-        lower_opset(model, setting, progress, record)
-        with_plugin_bodies(model, record.plugins.values())
-        leftovers = tidy(model, setting.target) if tidies else Leftovers()
-        record.notes += leftovers.notes()
-        # What nobody used may have stood between a rule and its pattern, and another opset may make one.
-        if not leftovers.hid_patterns and len(record.entries) == entries:
-            break
-    refuse_silently_wrong(model, setting.target, record.skipped)
-    record.notes += [*advice(record.skipped), *lacking(model, setting.target, record.skipped)]
-    if record.entries:
-        require_valid(original, model)
-    return model, record
 
 
 def _ledger(

@@ -25,8 +25,8 @@ from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.engine.whole import InitialGraph
 from trtconv.rewrite.graph.concrete import ConcreteShapes, NamedShapes
 from trtconv.rewrite.graph.facts import inferred
-from trtconv.rewrite.room import rewrite_graph
 from trtconv.rewrite.rules import RULES
+from trtconv.rewrite.whole_graph import rewrite_graph
 
 ROOT = Path(__file__).parents[3]
 

@@ -29,7 +29,8 @@ agraph (float[N,4] x) => (float[a,b] y) {{ e = EyeLike(x) y = Add(e, x) }}"""
     ],
 )
 def test_the_opset_that_a_node_needs(node, opset, since):
-    text = obstacle([node], opset)
+    text, needed = obstacle([node], opset)
+    assert needed == since
     assert (f"since opset {since}, and the graph has opset {opset}" in text) if since else not text
 
 

@@ -61,7 +61,7 @@ def pattern_rule(
     def find(graph: Graph, node: Node) -> Found | Skip:
         for values, nodes in matches(graph, node, _built(before, graph.opset)):
             if graph.opset < opset:
-                return Skip(f"what it is replaced by came with opset {opset}")
+                return Skip(f"what it is replaced by came with opset {opset}", opset)
             matched = tuple(sorted({id(n): n for n in nodes}.values(), key=lambda n: n.order))
             return Found(matched, lambda g, v=values: after(g, *(g.value(v[p]) for p in _inputs(before))))  # type: ignore[misc]
         return NOT_THIS

@@ -41,7 +41,8 @@ class RewriteRecord:
     """What happened while rules were applied. `skipped` is that of the last round, when the graph was final.
 
     So is `rejected`, for nodes that are still there: a later round knows more types, and tries again. `plugins` are
-    the descriptions with which rules of the user's own made nodes.
+    the descriptions with which rules of the user's own made nodes. `needed_opset` is the opset from which every rule
+    would fire that the graph's own kept from it; 0 where it kept none.
     """
 
     entries: list[LedgerEntry] = field(default_factory=list)
@@ -49,6 +50,7 @@ class RewriteRecord:
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     plugins: dict[str, PluginDescription] = field(default_factory=dict)
+    needed_opset: int = 0
 
 
 def taken_back(entry: LedgerEntry, whole: Proof) -> Rejected:
@@ -167,6 +169,7 @@ def _apply_rule(graph: Graph, rule: Rule, prover: Prover | None, record: Rewrite
         if not isinstance(match, Skip):
             problem = f"find returned {type(match).__name__}, not Found, Skip or NOT_THIS"
             raise rule_error(rule, node, TypeError(problem))
+        record.needed_opset = max(record.needed_opset, match.opset)
         if match.reason:
             record.skipped.append(Skipped(rule.name, node.name, match.reason, node.origin))
 
@@ -209,8 +212,9 @@ def _try(graph: Graph, rule: Rule, match: Found, prover: Prover | None, record: 
     new = build_replacement(graph, f"{root.output}/{rule.name}", match.build)
     if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(new.outputs) :] if o):
         raise rule_error(rule, root, ValueError(f"{len(new.outputs)} values for {len(root.outputs)} outputs"))
-    unsayable = obstacle(new.nodes, graph.opset)
+    unsayable, since = obstacle(new.nodes, graph.opset)
     if unsayable:
+        record.needed_opset = max(record.needed_opset, since)
         record.skipped.append(Skipped(rule.name, root.name, unsayable, root.origin))
         return
     proof = Proof(None, note=rule.unproved) if rule.unproved else NOT_PROVED

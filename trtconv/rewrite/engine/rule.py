@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Skip:
-    """The rule does not fire here. An empty reason means that the node was never a candidate; it is not reported."""
+    """The rule does not fire here. An empty reason means that the node was never a candidate; it is not reported.
+
+    `opset` is the one from which the rule would fire, where the graph's own is what keeps it from that.
+    """
 
     reason: str = ""
+    opset: int = 0
 
 
 NOT_THIS = Skip()

@@ -9,16 +9,17 @@ import onnx
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS
 
 
-def obstacle(nodes: Iterable[onnx.NodeProto], opset: int) -> str:
-    """The first node that the opset does not have, in words with the cure; empty where it has all."""
+def obstacle(nodes: Iterable[onnx.NodeProto], opset: int) -> tuple[str, int]:
+    """The first node that the opset does not have, in words with the cure, and the opset that has it; ("", 0): all."""
     for node in nodes:
         since = _since(node) if node.domain in DEFAULT_DOMAINS and not _is_of(node, opset) else 0
         if since:
-            return (
+            reason = (
                 f"it writes {node.op_type} as ONNX has it since opset {since}, and the graph has opset {opset}: export "
                 f"it with opset {max(since, 13)} or later, or convert it with onnx.version_converter"
             )
-    return ""
+            return reason, since
+    return "", 0
 
 
 def _since(node: onnx.NodeProto) -> int:

@@ -17,7 +17,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if graph.target.generation > 8 and isinstance((graph.dims(node.inputs[0]) or ())[axis], int):
         return NOT_THIS
     if graph.opset < 13:
-        return Skip("before opset 13 it flattens the axes from `axis` on")
+        return Skip("before opset 13 it flattens the axes from `axis` on", opset=13)
     return Found((node,), lambda g: _build(g, node.inputs[0], axis, dtype))
 
 

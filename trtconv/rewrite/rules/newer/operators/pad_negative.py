@@ -22,7 +22,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if mode != "constant" and mixed:
         return Skip(f"axis {mixed[0]} is cut at one side and padded in mode {mode} at the other")
     if graph.opset < 11:
-        return Skip("before opset 11 the value is an attribute")
+        return Skip("before opset 11 the value is an attribute", opset=11)
     return Found((node,), lambda g: _build(g, node, begins, ends, mode))
 
 
