@@ -115,3 +115,33 @@ def test_an_unknown_input_is_named(tmp_path):
     error = refused(conv_net(tmp_path / "m.onnx"), tmp_path, "images:float32[N,3,H,W]")
     assert isinstance(error, InvalidRequestError)
     assert error.hint == "it has x"
+
+
+@pytest.mark.parametrize(
+    ("drawing", "named"),
+    [
+        (helper.make_node("RandomNormalLike", ["x"], ["n"], name="noise"), "RandomNormalLike 'noise'"),
+        (helper.make_node("RandomNormalLike", ["x"], ["n"], seed=1.0), "RandomNormalLike 'n'"),
+        (helper.make_node("RandomUniform", [], ["n"], shape=[1, 4]), "RandomUniform 'n'"),
+        (helper.make_node("Dropout", ["x", "", "on"], ["n"]), "Dropout 'n'"),
+    ],
+)
+def test_a_file_that_draws_random_numbers_is_refused(tmp_path, drawing, named):
+    nodes = [drawing, helper.make_node("Add", ["x", "n"], ["y"])]
+    ends = [value("x", ["N", 4])], [value("y", ["N", 4])]
+    path = save(tmp_path / "r.onnx", nodes, *ends, [("on", np.ones((), np.bool_))])
+    request = ForeignRequest(path, tmp_path / "m.onnx", (), parse_space(["N=1:2:3"]))
+    with pytest.raises(UnsupportedError, match=f"draws random numbers \\({named}\\), so 'y' differs") as refusal:
+        adopt_model(request, SilentProgress())
+    assert "an input of the graph" in refusal.value.hint
+    assert not request.output.exists()
+
+
+def test_noise_that_no_output_shows_is_no_reason(tmp_path):
+    nodes = [
+        helper.make_node("RandomNormalLike", ["x"], ["n"]),
+        helper.make_node("Shape", ["n"], ["s"]),
+        helper.make_node("Reshape", ["x", "s"], ["y"]),
+    ]
+    path = save(tmp_path / "r.onnx", nodes, [value("x", ["N", 4])], [value("y", ["N", 4])])
+    assert adopt_model(ForeignRequest(path, tmp_path / "m.onnx", (), parse_space(["N=1:2:3"])), SilentProgress())

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import trtconv
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.artifacts import beside, manifest_path, require_writable
-from trtconv.core.errors import AccuracyError
+from trtconv.core.errors import AccuracyError, UnsupportedError
 from trtconv.core.files.artifact_set import write_sealed
 from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.files.source_record import record_sources
+from trtconv.core.model.drawing import describe_drawing, drawing_nodes
 from trtconv.core.model.file import load_model, model_files, save_model, set_metadata
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, REFERENCE_KEY, SPACE_KEY
@@ -59,6 +60,7 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     file = points_for(request.original, request.inputs, request.space, seed=request.seed)
     samples = file.samples()
     model = load_model(request.original)
+    _require_repeatable(request.original, model, file, samples)
     fix_inputs(model, file.fixed)
     notes = (*file.notes, *write_dims(model, file.inputs, samples.items), *samples.notes)
     names = chosen_names(request.original, model, file.inputs, request.inputs, request.output_names)
@@ -83,6 +85,26 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
         notes,
         seconds,
     )
+
+
+def _require_repeatable(path: Path, model: onnx.ModelProto, file: FilePoints, samples: Samples) -> None:
+    """Raise UnsupportedError where the file draws random numbers on the way to an output.
+
+    Two runs of two sessions draw the same ones, so that a comparison of the file with itself would show nothing.
+    """
+    import numpy as np
+
+    drawing = drawing_nodes(model.graph)
+    for sample in samples.items if drawing else []:
+        first, second = file.original(sample.inputs), file.original(sample.inputs)
+        differing = [n for n, v in first.items() if not np.array_equal(v, second[n], equal_nan=v.dtype.kind == "f")]
+        if differing:
+            shown = ", ".join(describe_drawing(n) for n in drawing[:2])
+            raise UnsupportedError(
+                f"'{path}' draws random numbers ({shown}), so '{differing[0]}' differs from run to run",
+                hint="an engine draws others: make the random tensor an input of the graph, or export the network in "
+                "evaluation mode",
+            )
 
 
 def _write_named(

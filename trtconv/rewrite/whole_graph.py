@@ -8,17 +8,19 @@ import onnx
 
 from trtconv.core.model.opset import opset_of
 from trtconv.core.progress import Progress
-from trtconv.rewrite.engine.refuse import advice, lacking, refuse_silently_wrong
+from trtconv.rewrite.engine.refuse import advice, drawing_note, lacking, refuse_silently_wrong
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
 from trtconv.rewrite.graph.tidy import Leftovers, tidy
 from trtconv.rewrite.graph.valid import require_valid
+from trtconv.rewrite.lowering.early_exits import cut_early_exits
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.lowering.level_branches import level_branches
 from trtconv.rewrite.lowering.lower import lower_opset
 from trtconv.rewrite.lowering.raise_opset import raise_opset
 from trtconv.rewrite.lowering.settled_ifs import settle_ifs
+from trtconv.rewrite.lowering.spelling import spell_for_parsers
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
 
 # Leftovers are tidied with the rules of the cleanup group, and left when the user left those out.
@@ -45,6 +47,7 @@ def rewrite_graph(
     for remaining in reversed(range(MAX_PASSES)):
         entries = len(record.entries)
         lower_opset(model, setting, progress, record)
+        spell_for_parsers(model, setting.target)
         with_plugin_bodies(model, record.plugins.values())
         leftovers = tidy(model, setting.target) if tidies else Leftovers()
         record.notes += leftovers.notes()
@@ -53,7 +56,7 @@ def rewrite_graph(
             break
         apply_rules(model, rules, setting, progress, record)
     refuse_silently_wrong(model, setting.target, record.skipped)
-    record.notes += [*advice(record.skipped), *lacking(model, setting.target, record.skipped)]
+    record.notes += [*advice(record.skipped), *lacking(model, setting.target, record.skipped), *drawing_note(model)]
     if record.entries:
         require_valid(original, model)
     return model, record
@@ -68,6 +71,7 @@ def _prepared(
     model, inlined = inline_functions(model)
     if inlined:
         record.notes.append(f"{inlined} local functions were written out at their calls")
+    cut_early_exits(model, setting, record)
     model = settle_ifs(model, setting, record)
     return (level_branches(model, setting, record) if level else model), record
 

@@ -13,7 +13,7 @@ from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
-from trtconv.rewrite.lowering.lower import write_constants_as_tensors
+from trtconv.rewrite.lowering.spelling import write_constants_as_tensors
 
 AXES = "int64[1] two = {2}, int64[2] hw = {2, 3}"
 CASES = [

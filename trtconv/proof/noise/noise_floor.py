@@ -133,7 +133,7 @@ class OutputProfile:
         relative, sizes = _relative_noise(parts, output, scale)
         noise = np.where(exact, 0.0, np.maximum(noise, relative * sizes))
         limit = np.maximum(limit, np.where(relative > 0.0, CHAOTIC / TYPICAL * sizes, 0.0))
-        chaotic = bool(random and np.median(noise - limit) > 0.0)
+        chaotic = bool(random and noise.size and np.median(noise - limit) > 0.0)
         if random:
             noise = np.minimum(noise, limit)
         if errors is not None and not chaotic:

@@ -89,9 +89,11 @@ def _along_axis(axis: int | None, expected: Sequence[Array], errors: Sequence[Ar
 
 
 def least_cosine(expected: Array, floor: NoiseFloor) -> float | None:
-    """The least cosine similarity that typical errors explain; None where the output is all zero."""
+    """The least cosine similarity that typical errors explain; None where the output is all zero, or empty."""
     import numpy as np
 
+    if not expected.size:
+        return None
     signal = float(np.mean(np.where(np.isfinite(expected), expected.astype(np.float64), 0.0) ** 2))
     noise = float(np.mean(np.broadcast_to(floor.error.astype(np.float64) ** 2, expected.shape)))
     if signal <= 0.0:

@@ -12,6 +12,7 @@ import onnx
 from onnx import helper
 
 from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
+from trtconv.backends.onnxruntime.transforms import with_exact_transforms
 from trtconv.core.errors import TrtconvError
 from trtconv.core.ledger.records import Proof
 from trtconv.core.model.bodies import bodies_of
@@ -294,7 +295,7 @@ def kind_of(item: FragmentInput) -> str:
 def _open(fragment: Fragment) -> tuple[tuple[Run, Run] | None, str, str]:
     """Each side in ONNX Runtime, or in the reference evaluator where it lacks an op."""
     try:
-        sides = [open_model(model) for model in (fragment.before, fragment.after)]
+        sides = [open_model(with_exact_transforms(model)) for model in (fragment.before, fragment.after)]
     except TrtconvError as error:
         return None, "", error.message
     names = dict.fromkeys(name for _, name in sides)

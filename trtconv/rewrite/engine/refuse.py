@@ -9,6 +9,7 @@ import onnx
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.ledger.records import Skipped
 from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.drawing import describe_drawing, drawing_nodes
 from trtconv.core.model.opset import opset_of
 from trtconv.core.targets import Target
 from trtconv.core.targets.table import load_table
@@ -66,12 +67,25 @@ def refuse_silently_wrong(model: onnx.ModelProto, target: Target, skipped: list[
         _refuse_everywhere(index_model(model, target), target)
     if target.facts.int8_is_quantised:
         _refuse_int8_ends(model, target)
+    training = next((n for n in drawing_nodes(model.graph) if n.op_type == "Dropout"), None)
+    if training is not None:
+        raise UnsupportedError(
+            f"{describe_drawing(training)} drops values, and {target} takes it for an identity, silently",
+            hint="export the network in evaluation mode",
+        )
     _refuse_by_table(model, target, skipped)
     if target.facts.drops_newer_opsets and opset_of(model) > target.max_opset:
         raise UnsupportedError(
             f"the graph has opset {opset_of(model)}, {target} reads at most {target.max_opset}",
             hint=f"export the model with --opset {target.max_opset}, or choose a newer --target",
         )
+
+
+def drawing_note(model: onnx.ModelProto) -> list[str]:
+    """A note where the graph draws random numbers: two runs of it are not comparable."""
+    shown = ", ".join(describe_drawing(n) for n in drawing_nodes(model.graph)[:2])
+    text = f"the graph draws random numbers ({shown}), and an engine others: what depends on them was not compared"
+    return [text] if shown else []
 
 
 def _refuse_by_table(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:

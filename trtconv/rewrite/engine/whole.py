@@ -10,6 +10,7 @@ import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
+from trtconv.backends.onnxruntime.transforms import with_exact_transforms
 from trtconv.core.errors import TrtconvError
 from trtconv.core.ledger.records import Proof
 from trtconv.core.model.bodies import walk_nodes
@@ -96,7 +97,7 @@ class InitialGraph:
             return Proof(None, note=self.unreadable)
         last: Runner | TrtconvError
         try:
-            last = OnnxRuntimeRunner(after.SerializeToString(), threads=1, exact=self._exact)
+            last = OnnxRuntimeRunner(with_exact_transforms(after).SerializeToString(), threads=1, exact=self._exact)
         except TrtconvError as error:
             last = error
         try:
@@ -148,7 +149,7 @@ def _draws(graph: onnx.GraphProto) -> bool:
 def _run_all(
     model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...], exact: bool, form: FixedRows | None
 ) -> tuple[list[OriginalRun], str]:
-    runner, name = open_model(model, exact=exact)
+    runner, name = open_model(with_exact_transforms(model), exact=exact)
     if form is not None:
         runner = FormedRun(runner, form)
     points = small_points(space, specs, MAX_POINTS - 1)

@@ -6,7 +6,6 @@ import onnx
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.ledger.records import LedgerEntry
-from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.opset import opset_of
 from trtconv.core.progress import Progress
 from trtconv.proof.comparison import first_failure
@@ -15,7 +14,7 @@ from trtconv.rewrite.engine.proof import Prover
 from trtconv.rewrite.engine.rounds import NOT_PROVED, RewriteRecord, RewriteSetting, describe, node_text
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut
-from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, Graph, Node, constant_of
+from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.replacement import build_replacement
 from trtconv.rewrite.graph.splice import PURE_EXCEPTIONS, splice, write_back
 from trtconv.rewrite.lowering.opset import Obstacle, Restated, restate
@@ -30,10 +29,7 @@ def lower_opset(model: onnx.ModelProto, setting: RewriteSetting, progress: Progr
     Only TensorRT 8.6 needs this: its parser takes later opsets without complaint and drops what is new in them.
     """
     opset, newest = opset_of(model), setting.target.max_opset
-    if setting.target.generation != 8:
-        return
-    write_constants_as_tensors(model)
-    if opset <= newest:
+    if setting.target.generation != 8 or opset <= newest:
         return
     progress.phase(f"opset {opset} to {newest}")
     types = inferred(model)
@@ -49,21 +45,6 @@ def lower_opset(model: onnx.ModelProto, setting: RewriteSetting, progress: Progr
         if entry.domain in ("", "ai.onnx"):
             entry.version = newest
     model.ir_version = min(model.ir_version, OLDEST_IR)
-
-
-def write_constants_as_tensors(model: onnx.ModelProto) -> None:
-    """Give each Constant of numbers the attribute `value`, in place; the values are the same.
-
-    The parser of 8.6.0 has no axes, bounds or pads where they stand in `value_int`, `value_ints` and their like, which
-    ONNX has from opset 12 on (measured on an H200: benchmarks/results/gpu_foreign_graphs.json).
-    """
-    for node in walk_nodes(model.graph.node):
-        if node.op_type != "Constant" or node.domain not in DEFAULT_DOMAINS:
-            continue
-        tensor = constant_of(node)
-        if tensor is not None and node.attribute[0].name != "value":
-            del node.attribute[:]
-            node.attribute.append(onnx.helper.make_attribute("value", tensor))
 
 
 def _refuse(obstacles: list[tuple[Node, Obstacle]], setting: RewriteSetting, newest: int) -> None:

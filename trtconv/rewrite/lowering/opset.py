@@ -85,9 +85,10 @@ def restate(graph: Graph, node: Node, opset: int) -> Restated | Obstacle | None:
     later = [a.name for a in node.proto.attribute if a.name not in schema.attributes]
     meant = [n for n in later if not _says_nothing(node, n)]
     if meant:
-        return Obstacle(
-            f"{node.op} has the attribute {meant[0]} = {node.attr(meant[0])}, which came after opset {opset}"
-        )
+        # Rules write axes otherwise where nothing else stands in their way.
+        name = min(meant, key=lambda n: n == "axes")
+        shown = f"{name} = {_shown(node.attr(name))}"
+        return Obstacle(f"{node.op} has the attribute {shown}, which came after opset {opset}")
     if later:
         return _copied(node, dict.fromkeys(later))
     same = onnx.defs.get_schema(node.op, graph.opset, "").since_version == schema.since_version
@@ -105,6 +106,10 @@ def _wrong_type(graph: Graph, node: Node, schema: onnx.defs.OpSchema) -> str:
         if kind not in formal.types:
             return str(onnx.TensorProto.DataType.Name(number).lower())
     return ""
+
+
+def _shown(value: object) -> object:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _says_nothing(node: Node, name: str) -> bool:

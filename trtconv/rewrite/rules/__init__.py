@@ -16,6 +16,8 @@ GROUPS = (
     "plugin",
     "missing.quantized",
     "missing.spatial",
+    "missing.selection",
+    "missing.signal",
     "missing.tensor",
     "missing.recurrent",
     "missing.attention",

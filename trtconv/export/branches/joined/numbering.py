@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.drawing import DRAWING
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY
-from trtconv.export.module.noise.drawn import DRAWING
 
 if TYPE_CHECKING:
     import onnx

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
-from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.drawing import describe_drawing, drawing_nodes
 from trtconv.core.model.file import load_structure
-from trtconv.core.model.provenance import SOURCE_KEY
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.export.exporters.trace import ExportCandidate
@@ -26,15 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
-
-DRAWING = (
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-    "Multinomial",
-    "Bernoulli",
-)
 
 
 def judge_random_file(
@@ -93,19 +82,4 @@ def _largest(output: Array) -> float:
 
 def find_random_nodes(model: Path) -> list[str]:
     """`RandomNormalLike of net.py:12` for each node that draws; a Dropout does in training mode."""
-    import onnx
-
-    graph = load_structure(model).graph
-    nodes = list(walk_nodes(graph.node))
-    flags = [(t.name, t) for t in graph.initializer]
-    flags += [(n.output[0], a.t) for n in nodes if n.op_type == "Constant" for a in n.attribute if a.name == "value"]
-    # A larger tensor of bools is a mask, whose values are not read here.
-    bools = [(name, t) for name, t in flags if t.data_type == onnx.TensorProto.BOOL and math.prod(t.dims) == 1]
-    off = {name for name, t in bools if not onnx.numpy_helper.to_array(t).any()}
-    descriptions = []
-    for node in nodes:
-        trains = node.op_type == "Dropout" and len(node.input) > 2 and node.input[2] not in ("", *off)
-        if node.op_type in DRAWING or trains:
-            source = next((p.value for p in node.metadata_props if p.key == SOURCE_KEY), "")
-            descriptions.append(f"{node.op_type} of {source}" if source else f"{node.op_type} '{node.name}'")
-    return descriptions
+    return [describe_drawing(n) for n in drawing_nodes(load_structure(model).graph)]

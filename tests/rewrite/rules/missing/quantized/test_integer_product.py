@@ -30,9 +30,17 @@ CASES = [
     Case("conv", "i = ConvInteger<pads=[1,1,1,1]>(q, w, z) y = Cast<to=1>(i)", edit=with_weights((4, 8, 3, 3)), present=("Conv",), **IMAGE),
     Case("groups", "i = ConvInteger<group=2>(q, w, z, v) y = Cast<to=1>(i)", edit=with_weights((4, 4, 3, 3), 3), **IMAGE),
 ]  # fmt: skip
+WHOLE = BYTES | {"outputs": "int32[a,b] y"}
+LONG = WHOLE | {"inputs": "uint8[N,2000] q, uint8 z"}
+CASES += [
+    Case("a whole number", "y = MatMulInteger(q, w, z)", edit=with_weights((16, 5)), absent=("MatMulInteger",), **WHOLE),
+    Case("used as a whole number too", "i = MatMulInteger(q, w, z) y = Cast<to=1>(i)", edit=with_weights((16, 5)), absent=("MatMulInteger",), **(BYTES | {"outputs": "float[a,b] y, int32[a,b] i"})),
+    Case("a long sum in two halves", "y = MatMulInteger(q, w, z, v)", edit=with_weights((2000, 5), 3, np.uint8), **LONG),
+    Case("two values", "y = MatMulInteger(q, p, z)", **(WHOLE | {"inputs": "uint8[N,16] q, uint8 z, uint8[16,5] p"})),
+    Case("conv as a whole number", "y = ConvInteger<pads=[1,1,1,1]>(q, w, z, v)", edit=with_weights((4, 8, 3, 3), 3), **(IMAGE | {"outputs": "int32[a,b,c,d] y"})),
+]  # fmt: skip
 NEAR_MISSES = [
-    Case("a whole number", "y = MatMulInteger(q, w, z)", edit=with_weights((16, 5)), **(BYTES | {"outputs": "int32[a,b] y"})),
-    Case("used as a whole number too", "i = MatMulInteger(q, w, z) y = Cast<to=1>(i)", edit=with_weights((16, 5)), skip="whole number", **(BYTES | {"outputs": "float[a,b] y, int32[a,b] i"})),
+    Case("a sum that two halves do not hold", "y = MatMulInteger(q, w, z)", edit=with_weights((40000, 2), 0, np.uint8), skip="exactly", **(WHOLE | {"inputs": "uint8[N,40000] q, uint8 z"})),
 ]  # fmt: skip
 
 

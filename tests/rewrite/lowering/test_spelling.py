@@ -1,0 +1,42 @@
+# ruff: noqa: E501 - the text of a model stands on one line
+"""Forms that parsers do not read."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from trtconv.core.targets import parse_target
+from trtconv.rewrite.lowering.spelling import count_axes_from_start, spell_for_parsers, write_kernel_shapes
+
+SCAN = """<ir_version: 8, opset_import: ["" : 17]> agraph (float[N] z, float[N,T] x, float[N,T,2] u) => (float[a] h, float[b,c] y) {
+ h, y = Scan<num_scan_inputs=2, scan_input_axes=[-1, -2], scan_output_axes=[-1], body = step (float[n] h, float[n] v, float[n,2] w) => (float[n] hn, float[n] o) <int64[1] ax = {1}> {
+ s = ReduceSum<keepdims=0>(w, ax) m = Mul(h, s) hn = Max(m, v) o = Sub(hn, v) }>(z, x, u) }"""
+CONV = """<ir_version: 8, opset_import: ["" : 17]> agraph (float[N,1,H,W] x) => (float[a,b,c,d] y)
+ <int8[1,1,2,3] w = {1, 2, 3, 4, 5, 6}, float s = {0.5}> { d = DequantizeLinear(w, s) y = Conv(x, d) }"""
+
+
+def test_axes_of_scan_are_counted_from_the_first():
+    model = onnx.parser.parse_model(SCAN)
+    before = onnxruntime.InferenceSession(model.SerializeToString())
+    count_axes_from_start(model)
+    axes = {a.name: list(a.ints) for a in model.graph.node[0].attribute if a.name.endswith("axes")}
+    assert axes == {"scan_input_axes": [1, 1], "scan_output_axes": [1]}
+    rng = np.random.default_rng(0)
+    feed = {n: rng.standard_normal(s).astype(np.float32) for n, s in (("z", (3,)), ("x", (3, 4)), ("u", (3, 4, 2)))}
+    after = onnxruntime.InferenceSession(model.SerializeToString())
+    for one, other in zip(before.run(None, feed), after.run(None, feed), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+def test_a_convolution_says_the_size_of_computed_weights():
+    model = onnx.parser.parse_model(CONV)
+    write_kernel_shapes(model)
+    assert [list(a.ints) for a in model.graph.node[1].attribute if a.name == "kernel_shape"] == [[2, 3]]
+
+
+@pytest.mark.parametrize(("target", "written"), [("tensorrt==8.6", True), ("tensorrt-rtx", False)])
+def test_only_the_parser_of_8_6_needs_it(target, written):
+    model = onnx.parser.parse_model(CONV)
+    spell_for_parsers(model, parse_target(target))
+    assert any(a.name == "kernel_shape" for a in model.graph.node[1].attribute) is written

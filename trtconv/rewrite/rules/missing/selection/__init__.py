@@ -1,0 +1,1 @@
+"""Choices of elements that targets lack or make in another order."""

@@ -1,0 +1,1 @@
+"""Transforms of signals, which no target has."""
