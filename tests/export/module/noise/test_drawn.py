@@ -66,7 +66,7 @@ def test_what_is_drawn_in_a_branch_is_seen(tmp_path):
     branches = (f"{side}_branch = {side} () => (float[64] z_{side}) {{ {body} }}" for side, body in BRANCHES.items())
     header = '<ir_version: 8, opset_import: ["" : 17]> agraph (float[64] x, bool c) => (float[64] y)'
     onnx.save(onnx.parser.parse_model(f"{header} {{ y = If (c) <{', '.join(branches)}> }}"), tmp_path / "m.onnx")
-    assert find_random_nodes(tmp_path / "m.onnx") == ["RandomUniformLike 'y'"]
+    assert find_random_nodes(tmp_path / "m.onnx") == ["RandomUniformLike 'z_then'"]
 
 
 def test_a_tolerance_of_ones_own_allows_noise(tmp_path):
