@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 
 from tests.export.branches.test_split import traced
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.provenance import BRANCH_SIZES_KEY
 from trtconv.core.shape_space.space import parse_space
 from trtconv.export.branches.joined.cuts import Cut
@@ -44,6 +45,31 @@ class Padded(nn.Module):
         y = self.decode(torch.relu(self.encode(x))).view(x.shape[0], 1, x.shape[2])
         return y[..., : rest - 8] if rest else y
 """
+
+
+CUT_AND_EVEN = """
+class CutAndEven(nn.Module):
+    def forward(self, x):
+        if x.shape[1] > 2:
+            x = x[:, :2]
+        if x.shape[2] % 2:
+            x = x[..., :-1]
+        return x + 1
+"""
+
+
+def test_a_part_of_one_size_says_no_size_of_another(write_module, export):
+    # C at 1 and C at 2 are parts of their own, and both have the If by the parity of T.
+    source = f"{write_module(CUT_AND_EVEN)}:CutAndEven"
+    model = export(source, ["x:float32[2,C,T]"], "C=1:2:4 T=2:4:9").model
+    graph = onnx.load(model).graph
+    declared = {v.name: v.type.tensor_type.shape.dim for v in graph.value_info}
+    inner = [o for n in walk_nodes(graph.node) for a in n.attribute if a.HasField("g") for o in a.g.output]
+    for node in graph.node:
+        (recorded,) = [p.value for p in node.metadata_props if p.key == BRANCH_SIZES_KEY] or ["{}"]
+        assert all(dims[1] != 1 for sides in json.loads(recorded).values() for dims in sides)
+        assert all(declared[o][1].dim_value != 1 for o in node.output if o in declared and node.op_type == "If")
+    assert all(o.type.tensor_type.shape.dim[1].dim_value != 1 for o in inner)
 
 
 @pytest.mark.slow

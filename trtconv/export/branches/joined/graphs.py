@@ -38,7 +38,8 @@ def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path,
     types = [_types(m, trace.space) for m in models]
     is_low = cut.holds_at if isinstance(cut, Cut) else cut.guard.holds_at
     texts = {d for declared in types for t in declared.values() for d in t.dims if isinstance(d, str) and d}
-    common = CommonDims(is_low, trace, texts)
+    # A side of one size of a dim calls it a number.
+    common = CommonDims(is_low, trace, {*texts, *trace.space})
     outputs = zip(*(m.graph.output for m in models), strict=True)
     whole_dims = [common.of(*(declared_dims(v) for v in pair)) for pair in outputs]
     level_outputs(*(m.graph for m in models))

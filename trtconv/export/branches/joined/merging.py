@@ -14,6 +14,7 @@ from trtconv.core.model.size_nodes import SizeWriter
 from trtconv.export.branches.joined.alignment import Alignment, Pair, PairKind
 from trtconv.export.branches.joined.nodes import FreeNames, copy_of, in_order, rename_values
 from trtconv.export.branches.joined.numbering import is_joined, joined_outputs
+from trtconv.export.branches.joined.outputs import widen_branches
 from trtconv.export.branches.joined.sides import DeclaredTensor
 
 if TYPE_CHECKING:
@@ -256,7 +257,11 @@ class Merging:
                     continue
                 written.add(node.output[0])
                 own = {o: self._shared_name(0, o) for o in node.output if o}
-                self.nodes.append(self._renamed(0, node, own, plain=True))
+                copy = self._renamed(0, node, own, plain=True)
+                if is_joined(node):
+                    high = self.sides[1]
+                    widen_branches(copy, high.makers[high.names[number]], self.alignment.common)
+                self.nodes.append(copy)
                 for output, name in own.items():
                     types = [s.types.get(s.names.get(low.numbering.of(output), "")) for s in self.sides]
                     if types[0] is not None and types[0] == types[1]:

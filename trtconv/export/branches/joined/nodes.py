@@ -15,8 +15,7 @@ from trtconv.core.model.bodies import (
     values_read,
     values_read_in,
 )
-from trtconv.core.model.provenance import BRANCH_SIZES_KEY
-from trtconv.export.branches.joined.numbering import is_joined
+from trtconv.export.branches.joined.numbering import is_joined, record_of
 
 if TYPE_CHECKING:
     import onnx
@@ -115,7 +114,7 @@ def _drop_outputs(node: onnx.NodeProto, read: set[str]) -> bool:
     unread = [i for i, name in enumerate(node.output) if name not in read]
     if not unread or len(unread) == len(node.output):
         return False
-    (record,) = (p for p in node.metadata_props if p.key == BRANCH_SIZES_KEY)
+    record = record_of(node)
     sizes = json.loads(record.value)
     for index in reversed(unread):
         del node.output[index]

@@ -23,6 +23,11 @@ def is_joined(node: onnx.NodeProto) -> bool:
     return node.op_type == "If" and any(p.key == BRANCH_SIZES_KEY for p in node.metadata_props)
 
 
+def record_of(node: onnx.NodeProto) -> onnx.StringStringEntryProto:
+    """The record of sizes of an If that a join wrote."""
+    return next(p for p in node.metadata_props if p.key == BRANCH_SIZES_KEY)
+
+
 def joined_outputs(node: onnx.NodeProto, index: int) -> tuple[str, ...]:
     """What the two branches, then and else, of an If give for one of its outputs."""
     branches = {a.name: a.g for a in node.attribute}

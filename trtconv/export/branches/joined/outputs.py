@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.dim_names import axis_name
 from trtconv.core.model.size_nodes import SizeWriter, UnwritableSizeError
+from trtconv.export.branches.joined.numbering import is_joined, record_of
 from trtconv.export.exporters.trace import Trace
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_text
 from trtconv.export.sizes.exact.whole_text import in_whole_numbers
@@ -108,3 +111,24 @@ def open_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
         if dim.dim_param and not dim.dim_param.isidentifier():
             dim.dim_param = axis_name(value.name, index)
     return copy
+
+
+def widen_branches(node: onnx.NodeProto, other: onnx.NodeProto, common: CommonDims) -> None:
+    """Give the branches of an If that both sides have the dims of both, in place: `node` says those of the low side."""
+    recorded, others = (json.loads(record_of(n).value) for n in (node, other))
+    alike = len(node.output) == len(other.output)
+    for key, sizes in recorded.items():
+        # Of two Ifs that do not give as many values it is not known which of them is which: nothing is said of any.
+        for index, (low, high) in enumerate(zip(sizes, others[key] if alike else [[]] * len(sizes), strict=True)):
+            if low != high:
+                sizes[index] = common.of(low, high) if len(low) == len(high) else []
+    record_of(node).value = json.dumps(recorded)
+    for one, two in zip(bodies_of(node), bodies_of(other), strict=True):
+        for index, value in enumerate(one.output):
+            high_dims = list(two.output[index].type.tensor_type.shape.dim) if alike else []
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                if axis >= len(high_dims) or dim != high_dims[axis]:
+                    dim.dim_param = axis_name(value.name, axis)
+        for inner, second_inner in zip(one.node, two.node, strict=False):
+            if is_joined(inner) and is_joined(second_inner):
+                widen_branches(inner, second_inner, common)

@@ -23,10 +23,16 @@ def case(name, body, constants=CONSTANTS, facts=BYTES, **more):
     return Case(name, body, constants=constants, edit=contrib, **(facts | more))
 
 
+# Halves and a step of one: every second sum is a tie.
+TIES = "float s = {0.5}, uint8 z = {127}, float t = {1.0}, uint8 u = {127}"
+SIGNED_TIES = "float s = {0.5}, int8 z = {-1}, float t = {1.0}, int8 u = {-1}"
 TWICE = "y = QLinearAdd(m, t, u, x, s, z, t, u)"
 CASES = [
     case("add", "y = QLinearAdd(x, s, z, x, t, u, t, u)", present=("Add", "QuantizeLinear")),
     case("add int8", "y = QLinearAdd(x, s, z, x, t, u, t, u)", SIGNED, INT8),
+    case("ties about an odd zero point", "y = QLinearAdd(x, s, z, x, t, u, t, u)", TIES),
+    case("ties of int8", "y = QLinearAdd(x, s, z, x, s, z, t, u)", SIGNED_TIES, INT8),
+    case("ties of products", "y = QLinearMul(x, s, z, x, t, u, t, u)", TIES),
     case("mul", "y = QLinearMul(x, s, z, x, t, u, t, u)", present=("Mul",)),
     case("sigmoid", "y = QLinearSigmoid(x, s, z, t, u)", present=("Sigmoid",)),
     case("leaky relu", "y = QLinearLeakyRelu<alpha=0.1>(x, s, z, t, u)", present=("LeakyRelu",)),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.contrib_types import DOMAIN
 from trtconv.rewrite.graph.index import Graph, Node
-from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.byte_bounds import BYTE_BOUNDS
 
@@ -25,6 +27,9 @@ FLOAT_OPS = {
     "QLinearGlobalAveragePool": ("GlobalAveragePool", 1),
     "QLinearConcat": ("Concat", 0),
 }
+# Of these ONNX Runtime rounds half to even after it has added the zero point, QuantizeLinear before: an odd one moves
+# every tie.
+ROUNDED_LAST = ("Add", "Mul")
 # What says how ONNX Runtime reads the values, and is no attribute of ONNX's operator.
 OWN_ATTRIBUTES = ("channels_last",)
 
@@ -41,7 +46,11 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if any(code not in BYTE_BOUNDS for code in codes.values()):
         return Skip("its values are not bytes")
     ranges = {value: BYTE_BOUNDS[code] for value, code in codes.items() if not graph.is_constant(value)}
-    return Found((node,), partial(_build, node=node, op=op, values=values, result=result), ranges)
+    point = graph.constant(result[1]) if op in ROUNDED_LAST and result[1] else None
+    if op in ROUNDED_LAST and result[1] and point is None:
+        return Skip("the zero point of its result is not a constant")
+    odd = point is not None and bool(np.any(point.astype(np.int64) % 2))
+    return Found((node,), partial(_build, node=node, op=op, values=values, result=result, odd=odd), ranges)
 
 
 def node_input(inputs: list[str], index: int) -> str:
@@ -49,10 +58,17 @@ def node_input(inputs: list[str], index: int) -> str:
     return inputs[index] if index < len(inputs) else ""
 
 
-def _build(g: Replacement, node: Node, op: str, values: list[tuple[str, str, str]], result: tuple[str, ...]) -> Value:
+def _build(
+    g: Replacement, node: Node, op: str, values: list[tuple[str, str, str]], result: tuple[str, ...], odd: bool
+) -> Value:
     floats = [g.op("DequantizeLinear", *value) for value in values]
     attributes = {a.name: node.attr(a.name) for a in node.proto.attribute if a.name not in OWN_ATTRIBUTES}
-    return g.op("QuantizeLinear", g.op(op, *floats, **attributes), *result)
+    value = g.op(op, *floats, **attributes)
+    if odd:
+        scale, point = result
+        zero = g.cast(point, FLOAT)
+        value = g.mul(g.sub(g.round(g.add(g.div(value, scale), zero)), zero), scale)
+    return g.op("QuantizeLinear", value, *result)
 
 
 RULE = Rule(
