@@ -1,6 +1,6 @@
 """Attacking graphs of a round to engines of the installed TensorRT, each checked: `--round r57_ [NAME...]`, on a GPU.
 
-Every graph is given to `trtconv convert` with its dims and the ranges of its inputs, ten at a time. An engine counts
+Every graph is given to `trtconv convert` with its dims and the ranges of its inputs, `--at-once` at a time. An engine counts
 as equal where the check passes (exit code 0); 3 is an engine that differs, which the check says, 4 a graph that the
 target does not take, 1 an error of the builder or of ONNX Runtime, 124 the end of the time.
 """
@@ -25,7 +25,7 @@ from tests.adversary.graph_files import read_graphs
 from tests.adversary.rewriting import input_texts, parse
 
 RESULTS = Path(__file__).parents[1] / "results" / "gpu_foreign_graphs.json"
-LIMIT, AT_ONCE = 240.0, 10
+LIMIT = 240.0
 
 
 def convert(attack: GraphAttack, target: str, folder: Path) -> dict[str, Any]:
@@ -53,10 +53,11 @@ def main() -> None:
     parser.add_argument("--round", default="r57_")
     parser.add_argument("--target", default="tensorrt==8.6")
     parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     graphs = [g for g in read_graphs() if g.name.startswith(options.round) and g.name in (options.names or [g.name])]
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.at_once) as pool:
         rows = list(pool.map(partial(convert, target=options.target, folder=Path(folder)), graphs))
     counts = Counter(str(row["code"]) for row in rows)
     write_result(options.output, {**machine("tensorrt", "onnx", "onnxruntime"), "counts": counts, "graphs": rows})

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from tests.adversary.attack import Array, Feed
+from trtconv.backends.onnxruntime.byte_products import multiplies_bytes, with_unsigned_weights
 from trtconv.backends.onnxruntime.half_emulation import emulate_halves
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.export.module.noise.ranked import stable_sorts
@@ -115,7 +116,11 @@ class File:
         attributes = (a for n in walk_nodes(graph.graph.node) for a in n.attribute)
         if any(a.name == "to" and a.i == onnx.TensorProto.BFLOAT16 for a in attributes):
             # ONNX Runtime has no kernels for it.
-            source = emulate_halves(graph).SerializeToString()
+            graph = emulate_halves(graph)
+            source = graph.SerializeToString()
+        if multiplies_bytes(graph.SerializeToString()):
+            # Its products of uint8 and int8 saturate in 16 bits on processors without VNNI.
+            source = with_unsigned_weights(graph).SerializeToString()
         self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         self._inputs = [i.name for i in self._session.get_inputs()]
 

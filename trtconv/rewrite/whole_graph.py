@@ -8,7 +8,7 @@ import onnx
 
 from trtconv.core.model.opset import opset_of
 from trtconv.core.progress import Progress
-from trtconv.rewrite.engine.refuse import advice, drawing_note, lacking, refuse_silently_wrong
+from trtconv.rewrite.engine.refuse import advice, drawing_note, lacking, refuse_silently_wrong, tie_note
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules
 from trtconv.rewrite.engine.rule import Rule
 from trtconv.rewrite.graph.fragment import with_plugin_bodies
@@ -56,7 +56,8 @@ def rewrite_graph(
             break
         apply_rules(model, rules, setting, progress, record)
     refuse_silently_wrong(model, setting.target, record.skipped)
-    record.notes += [*advice(record.skipped), *lacking(model, setting.target, record.skipped), *drawing_note(model)]
+    record.notes += [*advice(record.skipped), *lacking(model, setting.target, record.skipped)]
+    record.notes += [*drawing_note(model), *tie_note(record.entries)]
     if record.entries:
         require_valid(original, model)
     return model, record

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the text of a model stands on one line
 """Products of bytes as ONNX defines them."""
 
 import numpy as np
@@ -53,3 +54,14 @@ def test_rounded_products_do_not_saturate(values, zero, result_zero, op):
     sums = (x.astype(np.int64) - zero) @ WEIGHTS.astype(np.int64)
     assert y.dtype == np.dtype(values)
     assert np.array_equal(y, np.clip(np.rint(sums / 1024) + result_zero, info.min, info.max))
+
+
+@pytest.mark.parametrize("weights", ["Constant<value = int8[32,5] {{{}}}>()", "ConstantOfShape<value = int8[1] {{-127}}>(s)"])
+def test_weights_that_nodes_make_do_not_saturate_sums(weights):
+    made = weights.format(", ".join(map(str, WEIGHTS.reshape(-1)))) if "{}" in weights else weights.format()
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+    g (uint8[N,32] q) => (int32[N,5] y) <uint8 z = {{7}}, int64[2] s = {{32, 5}}> {{ w = {made} y = MatMulInteger(q, w, z) }}""")
+    q = np.full((2, 32), 255, np.uint8)
+    y = OnnxRuntimeRunner(model.SerializeToString())({"q": q})["y"]
+    expected = WEIGHTS.astype(np.int64) if "OfShape" not in weights else np.full((32, 5), -127)
+    assert np.array_equal(y, (q.astype(np.int64) - 7) @ expected)

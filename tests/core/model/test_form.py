@@ -82,6 +82,7 @@ def external(**entries: str) -> onnx.ModelProto:
 
 def nested(depth: int) -> onnx.ModelProto:
     model = base()
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((), np.bool_), "c"))
     graph = helper.make_graph([], "inner", [], [])
     for _ in range(depth):
         node = helper.make_node("If", ["c"], ["o"], then_branch=graph, else_branch=helper.make_graph([], "e", [], []))
@@ -133,6 +134,14 @@ MALFORMED = {
     "calls in a circle": (with_functions({"F": ["G"], "G": ["H"], "H": ["F"]}), "calls itself"),
     "calls without end": (
         with_functions({f"F{i}": [f"F{i + 1}" if i < 30 else "Relu"] * 2 for i in range(31)}), "make 4294967296 nodes"),
+    "nothing gives it": (
+        changed(lambda m: m.graph.node[1].input.__setitem__(0, "nowhere")),
+        "the node Softmax 'soft' reads 'nowhere', which no node, input or initializer gives",
+    ),
+    "an output from nowhere": (
+        changed(lambda m: m.graph.output.add(name="z")),
+        "the output 'z' is given by no node",
+    ),
     "nested deeply": (nested(25), "nested over 24 deep"),
     "outside": (external(location="../w.bin"), "outside of the model's folder"),
     "absolute": (external(location="/etc/passwd"), "outside of the model's folder"),

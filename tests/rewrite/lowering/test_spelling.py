@@ -35,6 +35,19 @@ def test_a_convolution_says_the_size_of_computed_weights():
     assert [list(a.ints) for a in model.graph.node[1].attribute if a.name == "kernel_shape"] == [[2, 3]]
 
 
+@pytest.mark.parametrize("places", [[1, 3, 5], [[0, 1], [1, 0], [1, 2]]])
+def test_sparse_weights_are_written_out(places):
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] x) => (float[2,3] y) { y = Add(x, w) }')
+    values = onnx.helper.make_tensor("w", 1, [3], [1.0, 2.0, 3.0])
+    indices = onnx.numpy_helper.from_array(np.asarray(places, np.int64), "places")
+    model.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2, 3]))
+    spell_for_parsers(model, parse_target("tensorrt-rtx"))
+    (dense,) = model.graph.initializer
+    assert dense.name == "w"
+    assert onnx.numpy_helper.to_array(dense).tolist() == [[0, 1, 0], [2, 0, 3]]
+    assert not model.graph.sparse_initializer
+
+
 @pytest.mark.parametrize(("target", "written"), [("tensorrt==8.6", True), ("tensorrt-rtx", False)])
 def test_only_the_parser_of_8_6_needs_it(target, written):
     model = onnx.parser.parse_model(CONV)

@@ -35,6 +35,8 @@ OPERATORS = {
 }
 NAMES = tuple(name.encode() for name in OPERATORS)
 SHIFT = 128
+# What hands its first input on.
+PASSING = ("Identity", "Reshape", "Transpose", "Slice", "Gather", "Squeeze", "Unsqueeze", "Expand", "Concat", "Tile")
 
 
 def multiplies_bytes(model: bytes) -> bool:
@@ -43,9 +45,13 @@ def multiplies_bytes(model: bytes) -> bool:
 
 
 def with_unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with int8 operands of these operators as uint8, in place; others, and weights on disk, stay."""
+    """The model with int8 operands of these operators as uint8, in place; others, and weights on disk, stay.
+
+    Weights that are no initializers are moved by nodes.
+    """
     from onnx import NodeProto
 
+    _write_weights_out(model)
     fed = {v.name for v in model.graph.input}
     tensors = {t.name: t for t in model.graph.initializer if t.name not in fed}
     nodes: list[onnx.NodeProto] = []
@@ -63,6 +69,86 @@ def with_unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         del model.graph.node[:]
         model.graph.node.extend(nodes)
     return model
+
+
+def _write_weights_out(model: onnx.ModelProto) -> None:
+    """Make initializers of Constants that these operators read, and move other int8 weights to uint8, in place."""
+    from onnx import TensorProto
+
+    graph = model.graph
+    makers = {o: n for n in graph.node for o in n.output}
+    types = {t.name: t.data_type for t in graph.initializer}
+    types |= {v.name: v.type.tensor_type.elem_type for v in graph.input}
+    present = {t.name for t in graph.initializer}
+    moving: list[tuple[onnx.NodeProto, _Places]] = []
+    for node in graph.node:
+        places = OPERATORS.get(node.op_type)
+        if places is None or (node.domain or "").replace("ai.onnx", "") != places.domain:
+            continue
+        for name in node.input:
+            maker = makers.get(name)
+            if maker is not None and maker.op_type == "Constant" and name not in present:
+                tensor = next((a.t for a in maker.attribute if a.name == "value"), None)
+                if tensor is not None:
+                    graph.initializer.add().CopyFrom(tensor)
+                    graph.initializer[-1].name = name
+                    present.add(name)
+        weights = _input(node, places.weights[0])
+        # There is no kernel for int8 by uint8.
+        of_bytes = _dtype(node.input[places.values[0]], makers, types) == TensorProto.UINT8
+        if of_bytes and weights not in present and _dtype(weights, makers, types) == TensorProto.INT8:
+            moving.append((node, places))
+    remaining = [n for n in graph.node if not (n.op_type == "Constant" and n.output[0] in present)]
+    nodes = []
+    for node in remaining:
+        places = next((p for n, p in moving if n is node), None)
+        nodes += _with_moved_operands(node, places, graph) if places is not None else [node]
+    copies = [type(n).FromString(n.SerializeToString()) for n in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def _with_moved_operands(node: onnx.NodeProto, places: _Places, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """The node behind nodes that move its weights and their zero point; of int8 values nothing changes."""
+    from onnx import NodeProto, TensorProto
+
+    moved = NodeProto()
+    moved.CopyFrom(node)
+    before: list[onnx.NodeProto] = []
+    for index in places.weights:
+        moved.input.extend([""] * (index + 1 - len(moved.input)))
+        name = f"{node.output[0]}/unsigned_operand{index}"
+        if moved.input[index]:
+            before += _shifting(moved.input[index], name, SHIFT, TensorProto.UINT8, graph)
+            moved.input[index] = before[-1].output[0]
+        else:
+            graph.initializer.append(_number(name))
+            moved.input[index] = name
+    return [*before, moved]
+
+
+def _dtype(name: str, makers: dict[str, onnx.NodeProto], types: dict[str, int]) -> int:
+    """The element type of a value as far as it shows in the nodes that make it; 0 where it does not."""
+    from onnx import TensorProto
+
+    while name in makers:
+        node = makers[name]
+        attributes = {a.name: a for a in node.attribute}
+        if node.op_type == "ConstantOfShape":
+            return int(attributes["value"].t.data_type if "value" in attributes else TensorProto.FLOAT)
+        if node.op_type == "Cast":
+            return int(attributes["to"].i)
+        if node.op_type == "Constant":
+            return int(attributes["value"].t.data_type) if "value" in attributes else 0
+        if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
+            name = _input(node, 2)
+            if not name:
+                return int(TensorProto.UINT8)
+            continue
+        if node.op_type not in PASSING or not node.input:
+            return 0
+        name = node.input[0]
+    return types.get(name, 0)
 
 
 def _change(

@@ -15,9 +15,14 @@ from trtconv.core.model.inference import infer, without_weights
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
 
+def holds_transforms(model: onnx.ModelProto) -> bool:
+    """True of a model with a DFT in its main graph."""
+    return any(_is_transform(n) for n in model.graph.node)
+
+
 def with_exact_transforms(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy whose DFTs of FP32 in the main graph stand between casts; the model itself where there is none."""
-    if not any(_is_transform(n) for n in model.graph.node):
+    if not holds_transforms(model):
         return model
     graph = infer(without_weights(model)).graph
     values = (*graph.input, *graph.value_info, *graph.output)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
+from trtconv.core.model.dangling import require_given_values
 from trtconv.core.model.functions import require_finite_calls, require_fitting_calls, require_one_meaning
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class _Form:
         self._text("the model", lambda: (model.producer_name, model.producer_version, model.domain, model.doc_string))
         self._opset_versions(model)
         self._graph(model.graph, 0)
+        require_given_values(model, lambda what: _malformed(self._path, what))
         for function in model.functions:
             self._opset_versions(function)
             self._function(function)

@@ -57,7 +57,7 @@ def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
     except ValueError as error:
         raise NoConditionError(f"the condition {error} cannot be read") from error
     if not failing:
-        raise NoConditionError("the branch does not depend on a condition on sizes")
+        raise NoConditionError("no condition on sizes at which the branch turns could be read")
     guard = next((g for g in failing if len(g.names) > 1 and _implies_others(g, failing, space, region)), None)
     guard = guard or min(failing, key=lambda g: len(g.names))
     failing_sizes = list(guard.failing(space, region))

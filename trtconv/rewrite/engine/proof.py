@@ -12,10 +12,10 @@ import onnx
 from onnx import helper
 
 from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
-from trtconv.backends.onnxruntime.transforms import with_exact_transforms
+from trtconv.backends.onnxruntime.transforms import holds_transforms, with_exact_transforms
 from trtconv.core.errors import TrtconvError
 from trtconv.core.ledger.records import Proof
-from trtconv.core.model.bodies import bodies_of
+from trtconv.core.model.numbered import number_of, number_values
 from trtconv.core.report import OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.comparison import describe_failure, first_failure
@@ -67,11 +67,24 @@ class Prover:
             return Proof(None, note="no shapes are known at which this part could be run")
         key = _structure(fragment, places, tolerance, ranges)
         if key not in self.proofs:
-            proof = prove(fragment, places, tolerance, ranges)
-            if proof.passed and computes_with_sizes(fragment):
-                proof = self._at_all_sizes(proof, fragment, tolerance, ranges)
+            proof = self._proved(fragment, places, tolerance, ranges)
+            if proof.passed is False and holds_transforms(fragment.before):
+                before, after = (with_exact_transforms(m) for m in (fragment.before, fragment.after))
+                proof = self._proved(replace(fragment, before=before, after=after), places, tolerance, ranges)
             self.proofs[key] = replace(proof, node=node)
         return self.proofs[key]
+
+    def _proved(
+        self,
+        fragment: Fragment,
+        places: Sequence[tuple[str, dict[str, tuple[int, ...]]]],
+        tolerance: Tolerance | None,
+        ranges: Ranges,
+    ) -> Proof:
+        proof = prove(fragment, places, tolerance, ranges)
+        if proof.passed and computes_with_sizes(fragment):
+            return self._at_all_sizes(proof, fragment, tolerance, ranges)
+        return proof
 
     def _at_all_sizes(self, proof: Proof, fragment: Fragment, tolerance: Tolerance | None, ranges: Ranges) -> Proof:
         space = self.points.named_space(fragment.inputs)
@@ -295,7 +308,7 @@ def kind_of(item: FragmentInput) -> str:
 def _open(fragment: Fragment) -> tuple[tuple[Run, Run] | None, str, str]:
     """Each side in ONNX Runtime, or in the reference evaluator where it lacks an op."""
     try:
-        sides = [open_model(with_exact_transforms(model)) for model in (fragment.before, fragment.after)]
+        sides = [open_model(model) for model in (fragment.before, fragment.after)]
     except TrtconvError as error:
         return None, "", error.message
     names = dict.fromkeys(name for _, name in sides)
@@ -314,35 +327,10 @@ def _structure(
     for model in (fragment.before, fragment.after):
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
-        _number_values(copy.graph, numbers, ordered=True)
+        number_values(copy.graph, numbers, ordered=True)
         parts.append(copy.SerializeToString(deterministic=True))
-    shapes = sorted((_number(numbers, i.name), i.weight, [at[i.name] for _, at in places]) for i in fragment.inputs)
-    bounds = sorted((_number(numbers, name), bound) for name, bound in ranges.items())
-    outputs = [(_number(numbers, o), dtype) for o, dtype in zip(fragment.outputs, fragment.dtypes, strict=True)]
+    shapes = sorted((number_of(numbers, i.name), i.weight, [at[i.name] for _, at in places]) for i in fragment.inputs)
+    bounds = sorted((number_of(numbers, name), bound) for name, bound in ranges.items())
+    outputs = [(number_of(numbers, o), dtype) for o, dtype in zip(fragment.outputs, fragment.dtypes, strict=True)]
     rest = repr((shapes, bounds, outputs, tolerance))
     return hashlib.sha256(b"|".join([*parts, rest.encode()])).digest()
-
-
-def _number_values(graph: onnx.GraphProto, numbers: dict[str, str], ordered: bool = False) -> None:
-    """Number the values in the order in which nodes use them, in bodies too, and drop what only people read.
-
-    Inputs and constants are listed in the order of their numbers: that in which they were found says nothing.
-    """
-    graph.name = graph.doc_string = ""
-    for node in graph.node:
-        node.name = node.doc_string = ""
-        del node.metadata_props[:]
-        node.input[:] = [_number(numbers, i) for i in node.input]
-        node.output[:] = [_number(numbers, o) for o in node.output]
-        for body in bodies_of(node):
-            _number_values(body, numbers)
-    for item in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
-        item.name = _number(numbers, item.name)
-        item.doc_string = ""
-    graph.initializer.sort(key=lambda t: t.name)
-    if ordered:
-        graph.input.sort(key=lambda v: v.name)
-
-
-def _number(numbers: dict[str, str], name: str) -> str:
-    return numbers.setdefault(name, f"v{len(numbers)}") if name else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onnx
 
 from trtconv.core.errors import UnsupportedError
-from trtconv.core.ledger.records import Skipped
+from trtconv.core.ledger.records import LedgerEntry, Skipped
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.model.drawing import describe_drawing, drawing_nodes
 from trtconv.core.model.opset import opset_of
@@ -25,6 +25,8 @@ LAYOUT_HINT = (
 )
 FOREIGN_DOMAINS = ("ai.onnx.ml", "com.microsoft")
 MOST_NAMED = 6
+# Rules that write operators on bytes in floats.
+ON_BYTES = ("quantized-operator", "quantized-product")
 WITH_BODIES = ("If", "Loop", "Scan")
 RECURRENT = ("LSTM", "GRU", "RNN")
 # Rules that say what to do about nodes that the target does not take.
@@ -86,6 +88,15 @@ def drawing_note(model: onnx.ModelProto) -> list[str]:
     shown = ", ".join(describe_drawing(n) for n in drawing_nodes(model.graph)[:2])
     text = f"the graph draws random numbers ({shown}), and an engine others: what depends on them was not compared"
     return [text] if shown else []
+
+
+def tie_note(entries: Sequence[LedgerEntry]) -> list[str]:
+    """A note where ONNX Runtime's operators on bytes were written in floats."""
+    nodes = [e.node for e in entries if e.rule in ON_BYTES]
+    return [
+        f"a value half-way between two steps may be rounded to the other one at {list_first(nodes, MOST_NAMED)}: ONNX "
+        "Runtime computes on whole numbers there, and engines on floats"
+    ] if nodes else []  # fmt: skip
 
 
 def _refuse_by_table(model: onnx.ModelProto, target: Target, skipped: list[Skipped]) -> None:

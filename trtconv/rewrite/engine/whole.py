@@ -10,7 +10,7 @@ import onnx
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.onnxruntime.graph_runner import ReferenceRunner, open_model
-from trtconv.backends.onnxruntime.transforms import with_exact_transforms
+from trtconv.backends.onnxruntime.transforms import holds_transforms, with_exact_transforms
 from trtconv.core.errors import TrtconvError
 from trtconv.core.ledger.records import Proof
 from trtconv.core.model.bodies import walk_nodes
@@ -85,7 +85,7 @@ class InitialGraph:
         values. `passed` is None when the graph before could not be run.
         """
         proof = self._compared(after)
-        if proof.passed is False and not self._exact and (_has_sigmoids(self._model) or _has_sigmoids(after)):
+        if proof.passed is False and not self._exact and (_is_rough(self._model) or _is_rough(after)):
             # One of them may have another form of what ONNX Runtime computes roughly.
             self._ran, self._exact = None, True
             proof = self._compared(after)
@@ -97,7 +97,8 @@ class InitialGraph:
             return Proof(None, note=self.unreadable)
         last: Runner | TrtconvError
         try:
-            last = OnnxRuntimeRunner(with_exact_transforms(after).SerializeToString(), threads=1, exact=self._exact)
+            subject = with_exact_transforms(after) if self._exact else after
+            last = OnnxRuntimeRunner(subject.SerializeToString(), threads=1, exact=self._exact)
         except TrtconvError as error:
             last = error
         try:
@@ -137,8 +138,9 @@ def unreadable(model: onnx.ModelProto) -> str:
     return ""
 
 
-def _has_sigmoids(model: onnx.ModelProto) -> bool:
-    return any(node.op_type == "Sigmoid" for node in walk_nodes(model.graph.node))
+def _is_rough(model: onnx.ModelProto) -> bool:
+    """True of a model with operators that ONNX Runtime computes less exactly than they are defined."""
+    return holds_transforms(model) or any(node.op_type == "Sigmoid" for node in walk_nodes(model.graph.node))
 
 
 def _draws(graph: onnx.GraphProto) -> bool:
@@ -149,7 +151,7 @@ def _draws(graph: onnx.GraphProto) -> bool:
 def _run_all(
     model: onnx.ModelProto, space: ShapeSpace, specs: tuple[TensorSpec, ...], exact: bool, form: FixedRows | None
 ) -> tuple[list[OriginalRun], str]:
-    runner, name = open_model(with_exact_transforms(model), exact=exact)
+    runner, name = open_model(with_exact_transforms(model) if exact else model, exact=exact)
     if form is not None:
         runner = FormedRun(runner, form)
     points = small_points(space, specs, MAX_POINTS - 1)

@@ -26,11 +26,17 @@ def types_in(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
 class Types(Mapping[str, ValueType]):
     """Inferred types over recorded ones, merged when one is asked for: most values of a large graph never are.
 
-    Many values are of few types, and reading one out of its message costs more than serializing it to look it up.
+    Sizes of inputs count before the names that an exporter gave to others. Many values are of few types, and reading
+    one out of its message costs more than serializing it to look it up.
     """
 
-    def __init__(self, recorded: Mapping[str, onnx.TypeProto], inferred: Mapping[str, onnx.TypeProto]) -> None:
-        self._recorded, self._inferred = recorded, inferred
+    def __init__(
+        self,
+        recorded: Mapping[str, onnx.TypeProto],
+        inferred: Mapping[str, onnx.TypeProto],
+        input_dims: frozenset[str] = frozenset(),
+    ) -> None:
+        self._recorded, self._inferred, self._input_dims = recorded, inferred, input_dims
         self._merged: dict[str, ValueType] = {}
         self._read: dict[tuple[bytes, bytes], ValueType] = {}
 
@@ -43,8 +49,8 @@ class Types(Mapping[str, ValueType]):
             key = (b"" if old is None else old.SerializeToString(), b"" if new is None else new.SerializeToString())
             merged = self._read.get(key)
             if merged is None:
-                both = (ValueType() if p is None else type_of(p) for p in (old, new))
-                merged = self._read[key] = _merge(*both)
+                before, after = (ValueType() if p is None else type_of(p) for p in (old, new))
+                merged = self._read[key] = _merge(before, after, self._input_dims)
             self._merged[name] = merged
         return merged
 
@@ -75,13 +81,30 @@ def inferred(model: onnx.ModelProto) -> Inferred:
     """Infer once, for everything that wants to know."""
     light = without_weights(model)
     stand_in(light.graph)
-    return Inferred(light, infer(with_constants_inside(light)))
+    return Inferred(light, infer(_without_own_names(with_constants_inside(light))))
+
+
+def _without_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy whose outputs name no size that no input has: inference leaves such a name where it knows another."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    input_dims = _input_dims(model.graph)
+    for value in copy.graph.output:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param and dim.dim_param not in input_dims:
+                dim.ClearField("dim_param")
+    return copy
+
+
+def _input_dims(graph: onnx.GraphProto) -> frozenset[str]:
+    return frozenset(d.dim_param for v in graph.input for d in v.type.tensor_type.shape.dim if d.dim_param)
 
 
 def index_model(model: onnx.ModelProto, target: Target, facts: Inferred | None = None) -> Graph:
     """Index a model: inferred types, the recorded ones where inference knows nothing. `facts` is inferred(model)."""
     inference = facts or inferred(model)
-    graph = Graph(model.graph, Types(types_in(model.graph), inference.types), opset=opset_of(model), target=target)
+    types = Types(types_in(model.graph), inference.types, _input_dims(model.graph))
+    graph = Graph(model.graph, types, opset=opset_of(model), target=target)
     graph.ranges = {name: (r.min, r.max) for name, r in signature(model).space.dims}
     for scope in graph.scopes():
         scope.functions = tuple(model.functions)
@@ -89,16 +112,16 @@ def index_model(model: onnx.ModelProto, target: Target, facts: Inferred | None =
     return graph
 
 
-def _merge(old: ValueType, new: ValueType) -> ValueType:
+def _merge(old: ValueType, new: ValueType, input_dims: frozenset[str]) -> ValueType:
     dims = new.dims if new.dims is not None else old.dims
     if new.dims is not None and old.dims is not None and len(new.dims) == len(old.dims):
-        dims = tuple(_better(a, b) for a, b in zip(new.dims, old.dims, strict=True))
+        dims = tuple(_better(a, b, input_dims) for a, b in zip(new.dims, old.dims, strict=True))
     return ValueType(new.dtype or old.dtype, dims)
 
 
-def _better(inferred: int | str | None, recorded: int | str | None) -> int | str | None:
-    """An integer that inference found, else the exporter's name, else whatever there is."""
-    if isinstance(inferred, int):
+def _better(inferred: int | str | None, recorded: int | str | None, input_dims: frozenset[str]) -> int | str | None:
+    """An integer or a size of an input that inference found, else the exporter's name, else whatever there is."""
+    if isinstance(inferred, int) or inferred in input_dims:
         return inferred
     return recorded if isinstance(recorded, str) else inferred or None
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.targets import Target
@@ -16,6 +17,7 @@ CONVOLUTIONS = ("Conv", "ConvTranspose")
 
 def spell_for_parsers(model: onnx.ModelProto, target: Target) -> None:
     """Write each form that the target's parser does not read in another that means the same."""
+    write_sparse_weights_out(model.graph)
     count_axes_from_start(model)
     if target.generation == 8:
         write_constants_as_tensors(model)
@@ -35,6 +37,17 @@ def write_constants_as_tensors(model: onnx.ModelProto) -> None:
         if tensor is not None and node.attribute[0].name != "value":
             del node.attribute[:]
             node.attribute.append(helper.make_attribute("value", tensor))
+
+
+def write_sparse_weights_out(graph: onnx.GraphProto) -> None:
+    """Put a dense initializer in the place of each sparse one, which no parser reads."""
+    for sparse in graph.sparse_initializer:
+        values, places = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
+        dense = np.zeros(tuple(sparse.dims), values.dtype)
+        # ONNX has places as [count] in the flat tensor, or as [count, rank].
+        dense[np.unravel_index(places, dense.shape) if places.ndim == 1 else tuple(places.T)] = values
+        graph.initializer.append(numpy_helper.from_array(dense, sparse.values.name))
+    del graph.sparse_initializer[:]
 
 
 def write_kernel_shapes(model: onnx.ModelProto) -> None:

@@ -22,10 +22,12 @@ CASES = [
     Case("one side of an axis that moves", "y = DFT<axis=1,onesided=1>(x)", **X),
     Case("back along an axis that moves", "y = DFT<axis=1,inverse=1>(x)", **PAIRS),
     Case("the axis as an input", "y = DFT<onesided=1>(x, , axis)", constants="int64 axis = {2}", opset=20, **X),
+    Case("filled to a length", "y = DFT<axis=2>(x, n)", constants="int64 n = {32}", **X),
+    Case("cut to a length", "y = DFT<axis=2,onesided=1>(x, n)", constants="int64 n = {8}", **X),
+    Case("a moving axis of a given length", "y = DFT<axis=1>(x, n)", constants="int64 n = {16}", **X),
     Case("the default axis", "y = DFT(x)", opset=20, **X),
 ]
 NEAR_MISSES = [
-    Case("filled to a length", "y = DFT<axis=2>(x, n)", constants="int64 n = {20}", skip="length", inputs="float[N,H,16,1] x"),
     Case("FP64", "y = DFT<axis=2>(x)", "double[N,H,16,1] x", "double[a,b,c,d] y", skip="FP32"),
 ]
 

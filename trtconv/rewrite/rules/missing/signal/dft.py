@@ -19,11 +19,12 @@ LONGEST = 4096
 
 @dataclass(frozen=True)
 class Transform:
-    """One DFT: `length` is None where it is the size of an axis that moves."""
+    """One DFT; `length` is None where it is the size of an axis that moves. `is_fitted`: the axis has another size."""
 
     rank: int
     axis: int
     length: int | None
+    is_fitted: bool
     is_complex: bool
     inverse: bool
     onesided: bool
@@ -48,14 +49,13 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
     if inverse and onesided:
         return Skip("an inverse of one side, which evaluators treat in different ways")
-    if node.input(1) and length != dims[axis]:
-        return Skip("the value is cut or filled to the length")
-    transform = Transform(len(dims), axis, length, dims[-1] == 2, inverse, onesided)
+    is_fitted = bool(node.input(1)) and length != dims[axis]
+    transform = Transform(len(dims), axis, length, is_fitted, dims[-1] == 2, inverse, onesided)
     return Found((node,), partial(_build, node=node, transform=transform))
 
 
 def _build(g: Replacement, node: Node, transform: Transform) -> Value:
-    value, last = node.inputs[0], transform.rank - 1
+    value, last = _fitted(g, node.inputs[0], transform), transform.rank - 1
     cosine, sine = _matrices(g, value, transform)
     # The axis of the transform goes to the end, and the one of real and imaginary parts away.
     order = [a for a in range(last) if a != transform.axis] + [transform.axis]
@@ -69,6 +69,17 @@ def _build(g: Replacement, node: Node, transform: Transform) -> Value:
         imaginary = g.add(imaginary, g.matmul(parts[1], cosine))
     back = [order.index(a) for a in range(last)]
     return g.concat(*(g.unsqueeze(g.transpose(p, *back), last) for p in (real, imaginary)), axis=last)
+
+
+def _fitted(g: Replacement, value: Value, transform: Transform) -> Value:
+    """The value cut to the length, or filled to it with zeros."""
+    length, axis = transform.length, transform.axis
+    if not transform.is_fitted or length is None:
+        return value
+    cut = g.slice(value, g.ints(0), g.ints(length), [axis])
+    missing = g.sub(g.ints(length), g.size(cut, axis))
+    before, behind = g.ints(*[0] * (transform.rank + axis)), [0] * (transform.rank - 1 - axis)
+    return g.pad(cut, g.concat(before, missing, *([g.ints(*behind)] if behind else [])))
 
 
 def _matrices(g: Replacement, value: Value, transform: Transform) -> tuple[Value, Value]:

@@ -1,0 +1,1 @@
+"""The fifty-eighth round of attacks."""
