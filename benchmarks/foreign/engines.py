@@ -1,8 +1,9 @@
 """Attacking graphs of a round to engines of the installed TensorRT, each checked: `--round r57_ [NAME...]`, on a GPU.
 
-Every graph is given to `trtconv convert` with its dims and the ranges of its inputs, `--at-once` at a time. An engine counts
-as equal where the check passes (exit code 0); 3 is an engine that differs, which the check says, 4 a graph that the
-target does not take, 1 an error of the builder or of ONNX Runtime, 124 the end of the time.
+Every graph is given to `trtconv convert` with its dims and the ranges of its inputs, `--at-once` at a time. An engine
+counts as equal where the check passes (exit code 0); 3 is an engine that differs, which the check says, 4 a graph that
+the target does not take, 1 an error of the builder or of ONNX Runtime, 124 the end of the time. A graph in an opset
+that the installed onnx does not read is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ LIMIT = 240.0
 
 def convert(attack: GraphAttack, target: str, folder: Path) -> dict[str, Any]:
     """The exit code of `trtconv convert` for one graph, and its last words where it is not 0."""
-    model = parse(attack)
+    try:
+        model = parse(attack)
+    except (onnx.parser.ParseError, onnx.checker.ValidationError) as error:
+        return {"name": attack.name, "code": "unread", "error": [str(error).splitlines()[0]]}
     path = folder / f"{attack.name}.onnx"
     onnx.save(model, path)
     command = [sys.executable, "-m", "trtconv", "convert", str(path), "-o", str(folder / attack.name)]

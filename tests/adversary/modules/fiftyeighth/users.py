@@ -191,7 +191,7 @@ class A7251EmaCodebook(nn.Module):
         return torch.where(train, total, total.round()), torch.stack(ids, 1), use, perp
 
 
-@attack("x:float32[N,C,T]=-3:3", dims="N=1:2:3 C=1:2:4 T=1:4:9", kinds=FINITE)
+@attack("x:float32[N,C,T]=-3:3", dims="N=1:2:3 C=1:2:4 T=1:4:9", kinds=FINITE, refused="the path through the module depends on the size")
 class A7252BySize(nn.Module):
     """Python control flow by sizes: short signals are repeated, odd ones trimmed, channels averaged or chunked; numpy in the forward builds a taper of its length."""
 
