@@ -14,7 +14,7 @@ from trtconv.backends.tensorrt.manifest import read_engine_manifest
 from trtconv.core.artifacts import beside, manifest_path
 from trtconv.core.errors import AccuracyError, InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_model, tensor_spec
-from trtconv.core.model.provenance import RULE_KEY, origin_of
+from trtconv.core.model.provenance import origin_of, rule_of
 from trtconv.core.precision import HALF_NAMES, TF32
 from trtconv.core.progress import Progress
 from trtconv.core.report import OutputComparison
@@ -107,7 +107,7 @@ class EngineWorkbench:
             node=tensor.node,
             tensor=tensor.name,
             fused=layers.first_off is None,
-            rule=next((p.value for p in made_by.metadata_props if p.key == RULE_KEY), ""),
+            rule=rule_of(made_by),
             forms=self._forms_of(made_by),
             source=tensor.origin.source,
         )

@@ -48,7 +48,7 @@ def with_exact_sums(model: onnx.ModelProto) -> bool:
         if shape is None or not axes or _count(shape, axes) < LONG:
             nodes.append(node)
         elif node.op_type in REDUCTIONS:
-            nodes += _in_doubles(node)
+            nodes += in_doubles(node)
         else:
             nodes += _normalised(node, axes, len(shape), opset)
     changed = len(nodes) > len(model.graph.node)
@@ -119,8 +119,8 @@ def _count(shape: tuple[int | None, ...], axes: tuple[int, ...]) -> int:
     return count
 
 
-def _in_doubles(node: onnx.NodeProto) -> list[Any]:
-    """The same node between casts."""
+def in_doubles(node: onnx.NodeProto) -> list[Any]:
+    """The node, whose first input and output become FP64 in place, between casts."""
     from onnx import helper
 
     wide, result = f"{node.output[0]}/wide", f"{node.output[0]}/sum"

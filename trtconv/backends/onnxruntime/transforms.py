@@ -7,12 +7,10 @@ In FP32 ONNX Runtime's DFT is far off where its length is no power of two: by 5e
 from __future__ import annotations
 
 import onnx
-from onnx import helper
 
+from trtconv.backends.onnxruntime.long_sums import FLOAT, in_doubles
 from trtconv.core.model.bodies import replace_nodes
 from trtconv.core.model.inference import infer, without_weights
-
-FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
 
 def holds_transforms(model: onnx.ModelProto) -> bool:
@@ -30,19 +28,11 @@ def with_exact_transforms(model: onnx.ModelProto) -> onnx.ModelProto:
     exact = onnx.ModelProto()
     exact.CopyFrom(model)
     nodes: list[onnx.NodeProto] = []
-    for node in model.graph.node:
+    for node in exact.graph.node:
         if not _is_transform(node) or node.input[0] not in single:
             nodes.append(node)
             continue
-        wide, result = f"{node.output[0]}/wide", f"{node.output[0]}/transform"
-        inner = onnx.NodeProto()
-        inner.CopyFrom(node)
-        inner.input[0], inner.output[0] = wide, result
-        nodes += [
-            helper.make_node("Cast", [node.input[0]], [wide], to=DOUBLE),
-            inner,
-            helper.make_node("Cast", [result], [node.output[0]], to=FLOAT),
-        ]
+        nodes += in_doubles(node)
     replace_nodes(exact.graph, nodes)
     return exact
 

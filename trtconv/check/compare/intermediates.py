@@ -13,7 +13,7 @@ from trtconv.check.compare.precision import arithmetic_of
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model
-from trtconv.core.model.provenance import RULE_KEY, Origin
+from trtconv.core.model.provenance import Origin, rule_of
 from trtconv.core.report import Finding, OutputComparison
 from trtconv.core.tolerance import Tolerance
 from trtconv.proof.allowance import allow
@@ -131,7 +131,7 @@ def _measured(name: str, point: str, expected: Array, actual: Array) -> OutputCo
 
 def _difference(makers: Mapping[str, onnx.NodeProto], name: str, result: OutputComparison) -> TensorDifference:
     node = makers[name]
-    rule = next((p.value for p in getattr(node, "metadata_props", ()) if p.key == RULE_KEY), "")
+    rule = rule_of(node)
     return TensorDifference(node.name or name, nearest_origin(node, makers), rule, result)
 
 

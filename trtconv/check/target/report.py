@@ -18,7 +18,7 @@ from trtconv.check.target.verdicts import NodeVerdict, judge_by_table, refusal
 from trtconv.core.errors import TrtconvError, UnsupportedError
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.model.file import load_model, signature
-from trtconv.core.model.provenance import RULE_KEY
+from trtconv.core.model.provenance import rule_of
 from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.targets import Target
@@ -231,7 +231,7 @@ def _verdicts(
     final_verdicts = [(final.graph.node[i], v) for i, v in problems.items() if i < len(final.graph.node)]
     for node, verdict in final_verdicts:
         if original is not final and node.name not in here:
-            rule = next((p.value for p in getattr(node, "metadata_props", ()) if p.key == RULE_KEY), "")
+            rule = rule_of(node)
             verdicts.append(verdict.made_by(rule))
     return tuple(verdicts)
 

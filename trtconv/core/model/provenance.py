@@ -46,3 +46,8 @@ def origin_of(node: Any) -> Origin:
     """The origin of an `onnx.NodeProto` (older onnx protos without metadata_props have none)."""
     properties = {p.key: p.value for p in getattr(node, "metadata_props", ())}
     return Origin(properties.get(MODULE_KEY, ""), properties.get(SOURCE_KEY, ""))
+
+
+def rule_of(node: Any) -> str:
+    """The rule that made an `onnx.NodeProto`; empty where none is recorded."""
+    return next((str(p.value) for p in getattr(node, "metadata_props", ()) if p.key == RULE_KEY), "")

@@ -14,6 +14,7 @@ from trtconv.backends.onnxruntime.transforms import holds_transforms, with_exact
 from trtconv.core.errors import TrtconvError
 from trtconv.core.ledger.records import Proof
 from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.drawing import DRAWING
 from trtconv.core.model.file import external_files
 from trtconv.core.report import OutputComparison
 from trtconv.core.shape_space.fixed_rows import FixedRows
@@ -30,7 +31,6 @@ from trtconv.proof.proving import compare_graphs, without_undefined
 from trtconv.proof.sizes import elements, small_points
 from trtconv.rewrite.engine.proof import DECIDING_KINDS, compare_decided
 from trtconv.rewrite.graph.index import Array
-from trtconv.rewrite.graph.splice import PURE_EXCEPTIONS
 
 MAX_BYTES = 1 << 30
 MAX_POINTS = 3
@@ -145,7 +145,7 @@ def _is_rough(model: onnx.ModelProto) -> bool:
 
 def _draws(graph: onnx.GraphProto) -> bool:
     """True when some node, in bodies too, makes random numbers."""
-    return any(node.op_type in PURE_EXCEPTIONS for node in walk_nodes(graph.node))
+    return any(node.op_type in DRAWING for node in walk_nodes(graph.node))
 
 
 def _run_all(

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Sequence
 import onnx
 from onnx import helper
 
+from trtconv.core.model.drawing import DRAWING
 from trtconv.core.model.provenance import MODULE_KEY, RULE_KEY, SOURCE_KEY
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.replacement import Exported
-
-PURE_EXCEPTIONS = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
 
 
 def splice(graph: Graph, matched: Sequence[Node], replacement: Exported, rule: str) -> list[Node]:
@@ -107,7 +106,7 @@ def remove_dead(graph: Graph, start: Iterable[Node]) -> int:
     waiting, removed = list(start), 0
     while waiting:
         node = waiting.pop()
-        if id(node) not in graph.nodes or node.op in PURE_EXCEPTIONS:
+        if id(node) not in graph.nodes or node.op in DRAWING:
             continue
         if any(graph.users.get(o) or o in graph.outputs for o in node.outputs if o):
             continue

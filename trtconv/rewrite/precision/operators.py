@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trtconv.core.model.drawing import DRAWING
 from trtconv.core.precision import BF16
 
 
@@ -42,10 +43,7 @@ _OTHERS = {
     "quantized": (
         "quantization is left as it is", ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
     ),
-    "random": (
-        "random numbers are drawn as before",
-        ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"),
-    ),
+    "random": ("random numbers are drawn as before", DRAWING),
     "schema": (
         "its element type is part of the operator, as in sequences",
         ("EyeLike", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",

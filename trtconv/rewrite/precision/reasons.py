@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trtconv.core.model.provenance import RULE_KEY
+from trtconv.core.model.provenance import rule_of
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.precision.fourier import multiplies_by_waves
 from trtconv.rewrite.precision.half import FLOAT, values_of
@@ -36,7 +36,8 @@ def reason_alone(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None
         return REASONS[node.key]
     if node.key in plan.block:
         return REASONS.get(node.key, Reason("asked", f"{node.key} is blocked"))
-    if "STFT" in plan.block and (multiplies_by_waves(graph, node) or (node.key == "Conv" and _made_by(node) == "stft")):
+    is_stft = node.key == "Conv" and rule_of(node.proto) == "stft"
+    if "STFT" in plan.block and (is_stft or multiplies_by_waves(graph, node)):
         return REASONS["STFT"]
     if node.key in LACKING.get(plan.to.name, ()):
         return Reason("target", f"TensorRT has no {plan.to.name} {node.key}")
@@ -48,11 +49,6 @@ def reason_alone(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None
         return Reason("custom", f"{node.key} is not known to take {plan.to.name}")
     reason = _schema(plan, graph, node) or _quantized(plan, graph, node) or _constants(plan, graph, node)
     return reason or _decision(plan, graph, node)
-
-
-def _made_by(node: Node) -> str:
-    """The rule that made the node, or nothing."""
-    return next((str(p.value) for p in node.proto.metadata_props if p.key == RULE_KEY), "")
 
 
 def _cast(plan: PrecisionPlan, graph: Graph, node: Node) -> Reason | None:

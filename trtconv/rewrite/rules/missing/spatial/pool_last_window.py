@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from trtconv.core.model.provenance import RULE_KEY
+from trtconv.core.model.provenance import rule_of
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
@@ -21,16 +21,11 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     pads, dilations = node.attr("pads", [0] * (2 * count)), node.attr("dilations", [1] * count)
     reach = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
     axes = [a for a in range(count) if pads[count + a] + strides[a] - 1 > reach[a]]
-    if not axes or _is_cut(node):
+    if not axes or rule_of(node.proto) == NAME:
         return NOT_THIS
     if len(node.outputs) > 1 and node.outputs[1]:
         return Skip("its indices are used too")
     return Found((node,), partial(_build, node=node, axes=axes, strides=strides, pads=pads))
-
-
-def _is_cut(node: Node) -> bool:
-    """True of a pool that this rule has made."""
-    return any(p.key == RULE_KEY and p.value == NAME for p in node.proto.metadata_props)
 
 
 def _build(g: Replacement, node: Node, axes: list[int], strides: list[int], pads: list[int]) -> Value:

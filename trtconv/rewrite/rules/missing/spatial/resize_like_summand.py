@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trtconv.core.model.provenance import RULE_KEY
+from trtconv.core.model.provenance import rule_of
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
@@ -46,7 +46,7 @@ def _build(g: Replacement, resize: Node, other: Value) -> Value:
 
 def made_here(node: Node) -> bool:
     """True for a Resize that this rule made: its sizes are whole multiples."""
-    return any(p.key == RULE_KEY and p.value == NAME for p in node.proto.metadata_props)
+    return rule_of(node.proto) == NAME
 
 
 RULE = Rule(

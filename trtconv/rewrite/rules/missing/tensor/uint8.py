@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from trtconv.core.model.provenance import RULE_KEY
+from trtconv.core.model.provenance import rule_of
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
@@ -95,7 +95,7 @@ def _low_byte(g: Replacement, value: Value, dtype: int) -> Value:
 def _between(graph: Graph, first: Node, node: Node) -> Found | Skip:
     value, last = first.inputs[0], node.attr("to")
     source = graph.dtype(value)
-    whole = any(p.key == RULE_KEY and p.value == NAME for p in first.proto.metadata_props)
+    whole = rule_of(first.proto) == NAME
     if whole:
         # This rule made the cast: what it casts lies between 0 and 255 already.
         if source == last and not _captured(graph, node):
