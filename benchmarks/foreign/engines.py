@@ -3,12 +3,14 @@
 Every graph is given to `trtconv convert` with its dims and the ranges of its inputs, `--at-once` at a time. An engine
 counts as equal where the check passes (exit code 0); 3 is an engine that differs, which the check says, 4 a graph that
 the target does not take, 1 an error of the builder or of ONNX Runtime, 124 the end of the time. A graph in an opset
-that the installed onnx does not read is left out.
+that the installed onnx does not read is left out. Graphs of an earlier run stay in the record, so that a round can be
+run in parts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
@@ -63,6 +65,9 @@ def main() -> None:
     graphs = [g for g in read_graphs() if g.name.startswith(options.round) and g.name in (options.names or [g.name])]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.at_once) as pool:
         rows = list(pool.map(partial(convert, target=options.target, folder=Path(folder)), graphs))
+    if options.output.exists():
+        names = {row["name"] for row in rows}
+        rows += [row for row in json.loads(options.output.read_text())["graphs"] if row["name"] not in names]
     counts = Counter(str(row["code"]) for row in rows)
     write_result(options.output, {**machine("tensorrt", "onnx", "onnxruntime"), "counts": counts, "graphs": rows})
     for row in rows:

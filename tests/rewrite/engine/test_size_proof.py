@@ -3,7 +3,7 @@
 from tests.rewrite.harness import Case, apply, model_of
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
-from trtconv.rewrite.rules.missing.spatial.resize_nearest import RULE as RESIZE_NEAREST
+from trtconv.rewrite.rules.missing.resizing.resize_nearest import RULE as RESIZE_NEAREST
 
 
 def recorded(space):

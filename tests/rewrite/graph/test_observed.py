@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the text of a model stands on one line
 """What a comparison of graphs on a CPU does not show: places written twice, integers beyond 32 bits."""
 
 from __future__ import annotations
@@ -112,6 +113,31 @@ def test_integers_beyond_32_bits_are_refused_where_they_are_computed_in_32(targe
             observed(HASH, target, inputs)
     else:
         assert observed(HASH, target, inputs) == ()
+
+
+REDUCED = "agraph (int32[N,7] i) => (int32[a,b] y) <int64[1] k = {1}> { y = OPERATOR }"
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax<axes=[1]>(i)", "ReduceSum(i, k)", "Max(i, i)"])
+@pytest.mark.parametrize(("target", "low"), [("tensorrt==8.6", 1 << 24), ("tensorrt==8.6", 5), ("tensorrt==10", 1 << 24)])
+def test_integers_that_fp32_does_not_hold_are_refused_where_they_are_reduced_in_it(operator, target, low):
+    text, inputs = REDUCED.replace("OPERATOR", operator), (f"i:int32[N,7]={low}:{low + 99}",)
+    if target == "tensorrt==8.6" and low > 5 and operator[:3] != "Max":
+        with pytest.raises(UnsupportedError, match=r"computes it in FP32, silently, and [0-9]+ at .* is no number of FP32"):
+            observed(text, target, inputs)
+    else:
+        assert observed(text, target, inputs) == ()
+
+
+@pytest.mark.parametrize(("end", "refused"), [(2147483647, False), (-2147483648, False), (2147483645, True)])
+def test_the_ends_of_32_bits_pass_through_fp32(end, refused):
+    text = "agraph (int32[N,7] i, bool[N,7] m) => (int32[a,b] y, int64[c,d] z) <int32 end = {END}, int64[1] k = {2}> { w = Where(m, i, end) y, z = TopK(w, k) }"
+    inputs = ("i:int32[N,7]=0:99", "m:bool[N,7]")
+    if refused:
+        with pytest.raises(UnsupportedError, match="2147483645 at"):
+            observed(text.replace("END", str(end)), "tensorrt==8.6", inputs)
+    else:
+        assert observed(text.replace("END", str(end)), "tensorrt==8.6", inputs) == ()
 
 
 def test_sizes_are_not_looked_at(tmp_path):

@@ -53,3 +53,17 @@ def test_only_the_parser_of_8_6_needs_it(target, written):
     model = onnx.parser.parse_model(CONV)
     spell_for_parsers(model, parse_target(target))
     assert any(a.name == "kernel_shape" for a in model.graph.node[1].attribute) is written
+
+
+LOOP = """<ir_version: 8, opset_import: ["" : 17]> agraph (float[N,3] x, int64 m, bool go) => (float[a,b] y) <float half = {0.5}> {
+ y = Loop(m, go, x) <body = b (int64 i, bool c, float[N,3] v) => (bool c2, float[N,3] w) { w = Mul(v, half) c2 = Identity(c) }> }"""
+
+
+@pytest.mark.parametrize(("target", "written"), [("tensorrt==8.6", True), ("tensorrt-rtx", False)])
+def test_an_input_is_not_itself_the_condition_of_a_loop(target, written):
+    model = onnx.parser.parse_model(LOOP)
+    spell_for_parsers(model, parse_target(target))
+    spell_for_parsers(model, parse_target(target))
+    onnx.checker.check_model(model)
+    assert [n.op_type for n in model.graph.node] == (["Identity", "Loop"] if written else ["Loop"])
+    assert (model.graph.node[-1].input[1] == "go/condition") is written

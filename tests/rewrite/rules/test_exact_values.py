@@ -7,8 +7,8 @@ from tests.rewrite.harness import Case, apply, model_of, runner
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.rewrite.rules.canonical.adaptive_pool import RULE as ADAPTIVE_POOL
 from trtconv.rewrite.rules.canonical.l2norm import RULE as L2NORM
+from trtconv.rewrite.rules.missing.resizing.resize_nearest import RULE as RESIZE_NEAREST
 from trtconv.rewrite.rules.missing.spatial.pool_indices import RULE as POOL_INDICES
-from trtconv.rewrite.rules.missing.spatial.resize_nearest import RULE as RESIZE_NEAREST
 from trtconv.rewrite.rules.missing.tensor.scatter_elements import RULE as SCATTER_ELEMENTS
 from trtconv.rewrite.rules.missing.tensor.scatter_nd import RULE as SCATTER_ND
 from trtconv.rewrite.rules.newer.layers.attention import RULE as ATTENTION

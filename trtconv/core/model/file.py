@@ -244,7 +244,7 @@ def tensor_spec(value: onnx.ValueInfoProto) -> TensorSpec:
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
         raise InvalidRequestError(
-            f" '{value.name}' is not a tensor", hint="sequences and optionals cannot go into an engine"
+            f"'{value.name}' is not a tensor", hint="sequences and optionals cannot go into an engine"
         )
     dims: list[Dim] = []
     for index, dim in enumerate(kind.shape.dim):

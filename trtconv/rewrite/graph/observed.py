@@ -1,4 +1,4 @@
-"""What the values of a run tell about a target: places written twice, and integers that 32 bits do not hold.
+"""What the values of a run tell about a target: places written twice, and integers that 32 bits, or FP32, do not hold.
 
 ONNX Runtime writes in order and computes int64, so a comparison of graphs on a CPU sees neither.
 """
@@ -6,7 +6,7 @@ ONNX Runtime writes in order and computes int64, so a comparison of graphs on a 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -27,6 +27,11 @@ SCATTERS = ("ScatterElements", "ScatterND")
 # These compute integers that may be larger than what they are made of; others move or compare.
 GROWING = ("Add", "Sub", "Mul", "Pow", "Cast", "CumSum", "ReduceSum", "ReduceProd", "Neg", "BitShift", "MatMul", "Sum")
 INT32 = (-(1 << 31), (1 << 31) - 1)
+# TensorRT 8.6.0 computes these of integers in FP32: from 2**24 on other numbers come out (measured on an H200, with
+# int32 around 2**24 and up to 2**31; sums, products, Max, Min, comparisons and CumSum were exact).
+FLOATING = ("ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "ReduceMean", "ReduceSumSquare", "ReduceL1", "TopK",
+            "ArgMax", "ArgMin")  # fmt: skip
+INTEGERS = (onnx.TensorProto.INT32, INT64)
 MOST_ELEMENTS = 1 << 22
 MOST_POINTS = 4
 
@@ -36,15 +41,17 @@ def observe(
 ) -> tuple[str, ...]:
     """Notes on scatters that write different values to one place, at small points and at the highest values.
 
-    Raises UnsupportedError for TensorRT 8.6 when an integer of the graph does not fit into 32 bits at such a point.
+    Raises UnsupportedError for TensorRT 8.6 when an integer of the graph does not fit into 32 bits at such a point, or
+    not into FP32 where that is what it is reduced in.
     """
     # Most models have neither, and an index of a large graph takes a quarter of the time of all of its rules.
     if target.generation != 8 and not any(n.op_type in SCATTERS for n in model.graph.node):
         return ()
     graph = index_model(model, target)
     scatters = [n for n in graph.find(*SCATTERS) if n.attr("reduction", "none") == "none"]
-    integers = _computed_from_data(graph) if target.generation == 8 else {}
-    observed_values = [v for n in scatters for v in n.inputs[:3] if v] + list(integers)
+    data = _data(graph) if target.generation == 8 else set()
+    integers, floating = _growing(graph, data), _floating(graph, data)
+    observed_values = [v for n in scatters for v in n.inputs[:3] if v] + [*integers, *floating]
     runner = _runner(model, graph, observed_values) if observed_values else None
     if runner is None:
         return ()
@@ -56,6 +63,7 @@ def observe(
         except TrtconvError:
             continue
         _require_32_bits(integers, values, point, target)
+        _require_float32(floating, values, point, target)
         for node in scatters:
             if node.name not in note_by_node and _writes_twice(node, values):
                 note_by_node[node.name] = (
@@ -65,17 +73,28 @@ def observe(
     return tuple(note_by_node.values())
 
 
-def _computed_from_data(graph: Graph) -> dict[str, Node]:
-    """The int64 values that are computed from the data of inputs, not from shapes, by the nodes that make them."""
+def _data(graph: Graph) -> set[str]:
+    """The inputs, and the values that are computed from the data of inputs, not from shapes."""
     data = set(graph.inputs)
-    makers: dict[str, Node] = {}
     for node in graph.nodes.values():
-        if node.op in ("Shape", "Size") or not any(i in data for i in node.inputs):
-            continue
-        data.update(node.outputs)
-        if node.op in GROWING and not node.domain and graph.dtype(node.outputs[0]) == INT64:
-            makers[node.outputs[0]] = node
-    return makers
+        if node.op not in ("Shape", "Size") and any(i in data for i in node.inputs):
+            data.update(node.outputs)
+    return data
+
+
+def _growing(graph: Graph, data: Container[str]) -> dict[str, Node]:
+    """The int64 values that may be larger than the data that they are computed from, by the nodes that make them."""
+    return {
+        node.outputs[0]: node
+        for node in graph.find(*GROWING)
+        if graph.dtype(node.outputs[0]) == INT64 and any(i in data for i in node.inputs)
+    }
+
+
+def _floating(graph: Graph, data: Container[str]) -> dict[str, Node]:
+    """The integers that a target computes with in FP32, by the nodes that do: what goes in, and what comes out."""
+    nodes = [n for n in graph.find(*FLOATING) if n.inputs[0] in data and graph.dtype(n.inputs[0]) in INTEGERS]
+    return {name: node for node in nodes for name in (node.inputs[0], node.outputs[0])}
 
 
 def _runner(model: onnx.ModelProto, graph: Graph, value_names: Sequence[str]) -> OnnxRuntimeRunner | None:
@@ -122,6 +141,22 @@ def _require_32_bits(
                 f"{point}",
                 hint="keep the numbers below 2**31 (take the remainder earlier, hash in smaller steps), or give the "
                 "input the value range that it has",
+                where=node.origin.source or None,
+            )
+
+
+def _require_float32(
+    floating: Mapping[str, Node], values: Mapping[str, Array], point: SamplePoint, target: Target
+) -> None:
+    for name, node in floating.items():
+        # The ends of 32 bits stand for no number; FP32 has the one, and the other comes back by saturation.
+        value = np.clip(values.get(name, np.empty(0, np.int64)).astype(np.int64), *INT32)
+        inexact = value[(value.astype(np.float32).astype(np.int64) != value) & (value != INT32[1])]
+        if inexact.size:
+            raise UnsupportedError(
+                f"{describe(node)}: {target} computes it in FP32, silently, and {inexact.flat[0]} at {point} is no "
+                "number of FP32",
+                hint="keep the numbers below 2**24 (take the remainder earlier, or work on a high and a low part)",
                 where=node.origin.source or None,
             )
 

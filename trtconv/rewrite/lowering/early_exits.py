@@ -8,6 +8,7 @@ from onnx import TensorProto, helper
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.ledger.records import LedgerEntry, Proof
 from trtconv.core.model.bodies import graphs_of, replace_nodes, walk_nodes
+from trtconv.core.model.names import free_name
 from trtconv.core.model.provenance import Origin
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, constant_of
@@ -72,12 +73,7 @@ def _counted(loop: onnx.NodeProto, names: set[str]) -> list[onnx.NodeProto]:
     """The loop with one more state, the number of its rounds, and the nodes that cut by it."""
 
     def name(stem: str) -> str:
-        base = unique = f"{next(o for o in loop.output if o)}/{NAME}/{stem}"
-        number = 1
-        while unique in names:
-            unique, number = f"{base}_{number}", number + 1
-        names.add(unique)
-        return unique
+        return free_name(f"{next(o for o in loop.output if o)}/{NAME}/{stem}", names)
 
     def constant(value: int, shape: tuple[int, ...] = ()) -> onnx.NodeProto:
         tensor = helper.make_tensor("", TensorProto.INT64, shape, [value])

@@ -7,6 +7,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.names import free_name
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.facts import inferred
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, constant_of
@@ -22,6 +23,7 @@ def spell_for_parsers(model: onnx.ModelProto, target: Target) -> None:
     if target.generation == 8:
         write_constants_as_tensors(model)
         write_kernel_shapes(model)
+        name_loop_conditions_apart(model)
 
 
 def write_constants_as_tensors(model: onnx.ModelProto) -> None:
@@ -90,3 +92,20 @@ def count_axes_from_start(model: onnx.ModelProto) -> None:
                     axes[position] = axis + len(values[position].type.tensor_type.shape.dim) + 1
             if axes:
                 attributes[name].ints[:] = axes
+
+
+def name_loop_conditions_apart(model: onnx.ModelProto) -> None:
+    """Put an Identity between an input or output of the model and a Loop that has it for its condition.
+
+    The parser of 8.6.0 gives the condition the name that it has within the body: an engine with the input `go` asked
+    for `c` (measured on an H200).
+    """
+    graph = model.graph
+    public = {value.name for value in (*graph.input, *graph.output)}
+    names = {name for node in walk_nodes(graph.node) for name in (*node.input, *node.output)} | public
+    for position, node in reversed(list(enumerate(graph.node))):
+        if node.op_type != "Loop" or node.domain not in DEFAULT_DOMAINS or node.input[1] not in public:
+            continue
+        condition = free_name(f"{node.input[1]}/condition", names)
+        graph.node.insert(position, helper.make_node("Identity", [node.input[1]], [condition], name=condition))
+        node.input[1] = condition

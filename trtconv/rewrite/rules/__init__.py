@@ -16,6 +16,7 @@ GROUPS = (
     "plugin",
     "missing.quantized",
     "missing.spatial",
+    "missing.resizing",
     "missing.selection",
     "missing.signal",
     "missing.tensor",

@@ -104,3 +104,9 @@ ASSIGNMENTS = ({"H": 64, "W": 192}, {"H": 128, "W": 128}, {"H": 224, "W": 288})
 )
 def test_a_dim_is_the_simplest_term(sizes, text):
     assert describe_dim(sizes, ASSIGNMENTS) == text
+
+
+@pytest.mark.parametrize(("sizes", "text"), [([0, 6, 12], "3*P"), ([1, 6, 12], "?"), ([5, 7, 9], "P+5")])
+def test_a_dim_of_0_has_no_factor(sizes, text):
+    """A cache before its first step."""
+    assert describe_dim(sizes, [{"P": 0}, {"P": 2}, {"P": 4}]) == text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from trtconv.core.model.bodies import (
     values_read,
     values_read_in,
 )
+from trtconv.core.model.names import free_name, numbered_names
 from trtconv.export.branches.joined.numbering import is_joined, record_of
 
 if TYPE_CHECKING:
@@ -31,21 +31,15 @@ class FreeNames:
 
     def new(self, name: str) -> str:
         """The name of a value: a reserved one is given once, to the value that is called so."""
-        numbered = (n for n in _numbered(name) if n not in self.values and n not in self.reserved)
+        numbered = (n for n in numbered_names(name) if n not in self.values and n not in self.reserved)
         chosen = name if name not in self.values else next(numbered)
         self.values.add(chosen)
         return chosen
 
     def call(self, node: onnx.NodeProto) -> onnx.NodeProto:
         """The node, named; one without a name is called by its first output."""
-        node.name = next(n for n in _numbered(node.name or node.output[0]) if n not in self.nodes)
-        self.nodes.add(node.name)
+        node.name = free_name(node.name or node.output[0], self.nodes)
         return node
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}/{turn}" for turn in itertools.count(1))
 
 
 class CrossingError(Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -75,8 +76,10 @@ def describe_dim(sizes: Sequence[int], assignments: Sequence[Assignment]) -> int
         if all(compute(sizes_of) == size for size, sizes_of in zip(sizes, assignments, strict=True)):
             return text
     for name in assignments[0]:
-        factors = {size / sizes_of[name] for size, sizes_of in zip(sizes, assignments, strict=True)}
-        if len(factors) == 1 and (factor := factors.pop()).is_integer():
+        # A dim of 0, as a cache before its first step has, says nothing of a factor.
+        factors = {size / sizes_of[name] for size, sizes_of in zip(sizes, assignments, strict=True) if sizes_of[name]}
+        factor = factors.pop() if len(factors) == 1 else math.nan
+        if factor.is_integer() and all(s == factor * of[name] for s, of in zip(sizes, assignments, strict=True)):
             return f"{factor:.0f}*{name}"
         offsets = {size - sizes_of[name] for size, sizes_of in zip(sizes, assignments, strict=True)}
         if len(offsets) == 1:

@@ -1,1 +1,1 @@
-"""Pooling, resizing and sampling that targets lack."""
+"""Pooling, sampling and padding of images that targets lack."""

@@ -4,7 +4,7 @@ import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
 from trtconv.core.targets import parse_target
-from trtconv.rewrite.rules.missing.spatial.resize_like_summand import RULE
+from trtconv.rewrite.rules.missing.resizing.resize_like_summand import RULE
 
 NEAREST = 'mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor"'
 LINEAR = 'mode="linear",coordinate_transformation_mode="half_pixel"'

@@ -8,7 +8,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensor
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.rules.missing.spatial.resize_like_summand import made_here
+from trtconv.rewrite.rules.missing.resizing.resize_like_summand import made_here
 
 MOST_SIZES, USUAL_SIZES = 1 << 20, 1 << 16
 # Positions half-way between two pixels come out one rounding off; ONNX Runtime 1.23 takes those this near for half-way
@@ -54,7 +54,7 @@ def _build(g: Replacement, node: Node, rank: int, scales: list[float] | None, ra
             continue
         size = g.squeeze(g.size(node.inputs[0], axis), 0)
         if scales is not None:
-            out = _scaled_size(g, size, scales[axis], ranges[axis])
+            out = scaled_size(g, size, scales[axis], ranges[axis])
             rows = _whole_indices(g, node, size, out, scales[axis], ranges[axis])
             rows = rows or _indices(g, node, size, out, g.scalar(scales[axis]))
         else:
@@ -64,7 +64,7 @@ def _build(g: Replacement, node: Node, rank: int, scales: list[float] | None, ra
     return value
 
 
-def _scaled_size(g: Replacement, size: Value, scale: float, within: tuple[int, int]) -> Value:
+def scaled_size(g: Replacement, size: Value, scale: float, within: tuple[int, int]) -> Value:
     """floor(size * scale).
 
     In integers where that is the same for every size in the range: TensorRT 8.6 computes sizes in floating point twice,
@@ -113,7 +113,7 @@ def _whole_indices(
 def _indices(g: Replacement, node: Node, size: Value, out: Value, scale: Value) -> Value:
     places = g.cast(g.range(g.scalar(0, dtype=7), out, g.scalar(1, dtype=7)), FLOAT)
     half, nearly = g.scalar(0.5), g.scalar(HALF_WAY)
-    at = _coordinates(g, node, size, out, scale, places)
+    at = coordinates(g, node, size, out, scale, places)
     how = node.attr("nearest_mode", "round_prefer_floor")
     if how == "floor":
         at = g.floor(at)
@@ -127,7 +127,7 @@ def _indices(g: Replacement, node: Node, size: Value, out: Value, scale: Value) 
     return g.minimum(g.maximum(g.cast(at, 7), g.scalar(0, dtype=7)), last)
 
 
-def _coordinates(g: Replacement, node: Node, size: Value, out: Value, scale: Value, places: Value) -> Value:
+def coordinates(g: Replacement, node: Node, size: Value, out: Value, scale: Value, places: Value) -> Value:
     """The place in the input of each place in the output, in the formula of the mode."""
     mode, half = node.attr("coordinate_transformation_mode", "half_pixel"), g.scalar(0.5)
     if mode == "asymmetric":

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
-from trtconv.rewrite.rules.missing.spatial.resize_nearest import RULE, whole_ratio
+from trtconv.rewrite.rules.missing.resizing.resize_nearest import RULE, whole_ratio
 
 CASES = (
     [

@@ -4,7 +4,7 @@
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
-from trtconv.rewrite.rules.missing.spatial.resize_crop import RULE
+from trtconv.rewrite.rules.missing.resizing.resize_crop import RULE
 
 ROI = "float[8] roi = {0.0, 0.0, 0.1, 0.2, 1.0, 1.0, 0.9, 1.3}, int64[4] s = {2, 8, 5, 7}, int64[4] one = {2, 8, 1, 1}"
 X = {"inputs": "float[2,8,H,W] x", "constants": ROI, "absent": ("Resize",)}

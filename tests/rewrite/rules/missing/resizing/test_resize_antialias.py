@@ -3,7 +3,7 @@
 import pytest
 
 from tests.rewrite.harness import Case, check_case, check_near_miss
-from trtconv.rewrite.rules.missing.spatial.resize_antialias import RULE
+from trtconv.rewrite.rules.missing.resizing.resize_antialias import RULE
 
 CASES = [
     Case(

@@ -1,0 +1,1 @@
+"""Resizing that targets lack or compute in another way."""
