@@ -70,6 +70,7 @@ class Case:
 def model_of(case: Case) -> onnx.ModelProto:
     """The case's model, with a shape space like the one that export records."""
     domains = ', "trtconv" : 1, "local" : 1' if "trtconv." in case.body or "local." in case.body else ""
+    domains += ', "com.microsoft" : 1' if "com.microsoft." in case.body else ""
     constants = f"<{case.constants}>" if case.constants else ""
     text = f"""<ir_version: 8, opset_import: ["" : {case.opset}{domains}]>
 g ({case.inputs}) => ({case.outputs}) {constants} {{ {case.body} }}

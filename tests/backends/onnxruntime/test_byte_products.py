@@ -65,3 +65,15 @@ def test_weights_that_nodes_make_do_not_saturate_sums(weights):
     y = OnnxRuntimeRunner(model.SerializeToString())({"q": q})["y"]
     expected = WEIGHTS.astype(np.int64) if "OfShape" not in weights else np.full((32, 5), -127)
     assert np.array_equal(y, (q.astype(np.int64) - 7) @ expected)
+
+
+@pytest.mark.parametrize("call", ["DynamicQuantizeMatMul(x, w, s)", "DynamicQuantizeMatMul(x, w, s, z)", "MatMulIntegerToFloat(q, w, s, s)"])
+def test_products_that_give_floats_do_not_saturate(call):
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+    g (float[N,32] x, uint8[N,32] q) => (float[N,5] y) <float s = {{1}}, int8 z = {{0}}> {{ y = com.microsoft.{call} }}""")
+    model.graph.initializer.append(numpy_helper.from_array(WEIGHTS, "w"))
+    data = model.SerializeToString()
+    assert multiplies_bytes(data)
+    q = np.full((2, 32), 255, np.uint8)
+    y = OnnxRuntimeRunner(data)({"x": q.astype(np.float32), "q": q})["y"]
+    assert np.array_equal(y, (q.astype(np.int64) @ WEIGHTS.astype(np.int64)).astype(np.float32))

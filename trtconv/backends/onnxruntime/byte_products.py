@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where an operator's inputs hold each operand and its zero point, and the zero point of the result (-1: none)."""
+    """Where an operator's inputs hold each operand and its zero point, and the zero point of the result (-1: none).
+
+    Values that the operator turns into bytes itself (uint8) stand nowhere.
+    """
 
     values: tuple[int, int]
     weights: tuple[int, int]
@@ -32,6 +35,8 @@ OPERATORS = {
     "QLinearMatMul": _Places((0, 2), (3, 5), 7),
     "QLinearConv": _Places((0, 2), (3, 5), 7),
     "QGemm": _Places((0, 2), (3, 5), 8, "com.microsoft"),
+    "MatMulIntegerToFloat": _Places((0, 4), (1, 5), -1, "com.microsoft"),
+    "DynamicQuantizeMatMul": _Places((-1, -1), (1, 3), -1, "com.microsoft"),
 }
 NAMES = tuple(name.encode() for name in OPERATORS)
 SHIFT = 128
@@ -95,7 +100,8 @@ def _write_weights_out(model: onnx.ModelProto) -> None:
                     present.add(name)
         weights = _input(node, places.weights[0])
         # There is no kernel for int8 by uint8.
-        of_bytes = _dtype(node.input[places.values[0]], makers, types) == TensorProto.UINT8
+        values = places.values[0]
+        of_bytes = values < 0 or _dtype(node.input[values], makers, types) == TensorProto.UINT8
         if of_bytes and weights not in present and _dtype(weights, makers, types) == TensorProto.INT8:
             moving.append((node, places))
     remaining = [n for n in graph.node if not (n.op_type == "Constant" and n.output[0] in present)]
@@ -188,7 +194,7 @@ def _change(
 
 
 def _input(node: onnx.NodeProto, index: int) -> str:
-    return str(node.input[index]) if index < len(node.input) else ""
+    return str(node.input[index]) if 0 <= index < len(node.input) else ""
 
 
 def _shifting(value: str, prefix: str, by: int, dtype: int, graph: onnx.GraphProto) -> tuple[onnx.NodeProto, ...]:

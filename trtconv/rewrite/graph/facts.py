@@ -80,8 +80,13 @@ class Inferred:
 def inferred(model: onnx.ModelProto) -> Inferred:
     """Infer once, for everything that wants to know."""
     light = without_weights(model)
-    stand_in(light.graph)
-    return Inferred(light, infer(_without_own_names(with_constants_inside(light))))
+    alike = stand_in(light.graph)
+    model_with_types = infer(_without_own_names(with_constants_inside(light)))
+    types = types_in(model_with_types.graph) if alike else {}
+    for name, other in alike.items():
+        if other in types:
+            model_with_types.graph.value_info.append(onnx.ValueInfoProto(name=name, type=types[other]))
+    return Inferred(light, model_with_types)
 
 
 def _without_own_names(model: onnx.ModelProto) -> onnx.ModelProto:

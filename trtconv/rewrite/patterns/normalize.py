@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
+
+# The opset that brought the operator.
+LAYER_NORMALIZATION = 17
 
 
 def normalize(g: Replacement, x: Value, axes: Sequence[int], epsilon: float, dtype: int, compute: int) -> Value:
@@ -24,3 +27,11 @@ def root_mean_square(g: Replacement, x: Value, axes: Sequence[int], epsilon: flo
     square = g.reduce("ReduceMean", g.mul(wide, wide), axes)
     result = g.div(wide, g.sqrt(g.add(square, g.scalar(epsilon, dtype=compute))))
     return result if dtype == compute else g.cast(result, dtype)
+
+
+def layer_norm(g: Replacement, x: Value, scale: Value, shift: Value, epsilon: float, dtype: int) -> Value:
+    """LayerNormalization over the last axis, as an operator from opset 17 on, which has it; `shift` may be empty."""
+    if g.opset >= LAYER_NORMALIZATION:
+        return g.op("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
+    scaled = g.mul(normalize(g, x, [-1], epsilon, dtype, FLOAT), scale)
+    return scaled if isinstance(shift, str) and not shift else g.add(scaled, shift)

@@ -12,6 +12,7 @@ from trtconv.rewrite.engine.rule import Rule
 # asks for it; operators that no target has or one computes wrongly; those that came later than the target; forms
 # that it computes faster; cleanup.
 GROUPS = (
+    "missing.contrib",
     "canonical",
     "plugin",
     "missing.quantized",

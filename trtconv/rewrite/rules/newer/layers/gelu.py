@@ -14,10 +14,11 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     """Match any Gelu whose element type is known."""
     if not graph.dtype(node.inputs[0]):
         return Skip("the element type is not known")
-    return Found((node,), lambda g: _build(g, node.inputs[0], node.attr("approximate", "none")))
+    return Found((node,), lambda g: gelu(g, node.inputs[0], node.attr("approximate", "none")))
 
 
-def _build(g: Replacement, x: Value, approximate: str) -> Value:
+def gelu(g: Replacement, x: Value, approximate: str) -> Value:
+    """The Gelu of x by Erf, or by Tanh where `approximate` is `tanh`."""
     if approximate == "tanh":
         cube = g.mul(g.mul(x, x), g.mul(x, 0.044715))
         inner = g.tanh(g.mul(g.add(x, cube), math.sqrt(2 / math.pi)))

@@ -7,8 +7,7 @@ from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-
-END = (1 << 31) - 1
+from trtconv.rewrite.patterns.rotary import rotate
 
 
 def needed(target: Target) -> bool:
@@ -37,24 +36,8 @@ def _build(g: Replacement, node: Node, rank: int, heads: int, head: int) -> Valu
         g.unsqueeze(g.gather(cache, node.inputs[3], axis=0) if node.input(3) else cache, 1)
         for cache in node.inputs[1:3]
     )
-    first, second = _halves(g, x, turned, bool(node.attr("interleaved", 0)))
-    real = g.sub(g.mul(first, cos), g.mul(second, sin))
-    imaginary = g.add(g.mul(first, sin), g.mul(second, cos))
-    if node.attr("interleaved", 0):
-        pairs = g.concat(g.unsqueeze(real, 4), g.unsqueeze(imaginary, 4), axis=4)
-        y = g.reshape(pairs, g.ints(0, 0, 0, turned))
-    else:
-        y = g.concat(real, imaginary, axis=3)
-    if turned < head:
-        y = g.concat(y, g.slice(x, g.ints(turned), g.ints(END), [3]), axis=3)
+    y = rotate(g, x, cos, sin, turned, head, interleaved=bool(node.attr("interleaved", 0)))
     return y if rank == 4 else g.reshape(g.transpose(y, 0, 2, 1, 3), 0, 0, -1)
-
-
-def _halves(g: Replacement, x: Value, turned: int, interleaved: bool) -> tuple[Value, Value]:
-    if interleaved:
-        return tuple(g.slice(x, g.ints(i), g.ints(turned), [3], [2]) for i in (0, 1))
-    half = turned // 2
-    return g.slice(x, g.ints(0), g.ints(half), [3]), g.slice(x, g.ints(half), g.ints(turned), [3])
 
 
 RULE = Rule(
