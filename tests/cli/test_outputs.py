@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - command lines stand on one line
 """Every option that writes: no device, FIFO or directory is replaced, no input overwritten, no file written twice."""
 
 import os
@@ -167,6 +168,50 @@ def test_an_input_is_never_an_output(trtconv, line, model, net, tmp_path, words,
     before = snapshot(tmp_path)
     code, _, err = trtconv(*filled, option, folder)
     assert (code, "is the input" in err) == (2, True), err
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(("words", "option"), [(w, o) for w, o, role in WRITERS if role == "file" and o == "-o"][:3])
+def test_a_model_never_replaces_a_text(trtconv, line, tmp_path, words, option):
+    filled, mine = line(words), tmp_path / "mine.py"
+    mine.write_text("# Größe\nprint(1)\n")
+    before = snapshot(tmp_path)
+    code, _, err = trtconv(*filled, option, mine)
+    assert (code, "is a text file" in err) == (2, True), err
+    assert snapshot(tmp_path) == before
+
+
+def test_weights_of_a_model_in_another_folder_are_its_own(trtconv, model, tmp_path):
+    """Even where an earlier release left a second name of the file."""
+    (tmp_path / "out").mkdir()
+    os.link(tmp_path / "w.bin", tmp_path / "out" / "w.bin")
+    for words in (("export", model, "-o", tmp_path / "out" / "e.onnx"), ("rewrite", model, *TARGET, "-o", tmp_path / "out" / "r.onnx")):
+        code, _, err = trtconv(*words)
+        assert code == 0, err
+    weights = (tmp_path / "out" / "w.bin").read_bytes()
+    (tmp_path / "w.bin").write_bytes(bytes(len(weights)))
+    assert (tmp_path / "out" / "w.bin").read_bytes() == weights
+    assert [(tmp_path / name).stat().st_nlink for name in ("w.bin", "out/w.bin")] == [1, 1]
+    onnx.load(tmp_path / "out" / "r.onnx")
+
+
+@pytest.mark.parametrize("command", [("export",), ("rewrite", *TARGET)])
+@pytest.mark.parametrize("left", [None, 7])
+def test_missing_and_truncated_weights(trtconv, model, tmp_path, command, left):
+    weights = tmp_path / "w.bin"
+    weights.unlink() if left is None else os.truncate(weights, left)
+    before = snapshot(tmp_path)
+    code, _, err = trtconv(command[0], model, *command[1:], "-o", tmp_path / "out" / "o.onnx")
+    assert (code, "w.bin" in err) == (2, True), err
+    assert snapshot(tmp_path) == before
+
+
+def test_other_weights_in_the_way_leave_no_reference_behind(trtconv, model, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "w.bin").write_bytes(b"others")
+    before = snapshot(tmp_path)
+    code, _, err = trtconv("export", model, "-o", tmp_path / "out" / "e.onnx")
+    assert (code, "holds other weights" in err) == (2, True), err
     assert snapshot(tmp_path) == before
 
 

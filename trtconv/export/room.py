@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.artifacts import beside, creating_folder, manifest_path, require_writable
 from trtconv.core.errors import AccuracyError, InvalidRequestError, did_you_mean
 from trtconv.core.files.conversion_stamp import FilesRead
-from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.files.output_paths import require_distinct, require_no_text
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.processors import seldom_collected
@@ -61,6 +61,7 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
     started = time.monotonic()
     _check(request)
     require_writable(request.output)
+    require_no_text(request.output)
     outputs = (request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output))
     require_distinct(outputs, request.source.files)
     progress.stage("export")

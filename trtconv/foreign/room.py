@@ -14,10 +14,10 @@ from trtconv.core.artifacts import beside, manifest_path, require_writable
 from trtconv.core.errors import AccuracyError, UnsupportedError
 from trtconv.core.files.artifact_set import write_sealed
 from trtconv.core.files.digest import sha256_file
-from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.files.output_paths import require_distinct, require_no_text
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.drawing import describe_drawing, drawing_nodes
-from trtconv.core.model.file import load_model, model_files, save_model, set_metadata
+from trtconv.core.model.file import load_model, model_files, require_weights, save_model, set_metadata, weights_to_copy
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, REFERENCE_KEY, SPACE_KEY
 from trtconv.core.progress import Progress
@@ -51,10 +51,13 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     reference, manifest = beside(request.output, ".reference.safetensors"), manifest_path(request.output)
     for output in (request.output, reference, manifest):
         require_writable(output)
+    require_no_text(request.output)
     opened = load_model(request.original)
+    require_weights(request.original, opened)
     require_operators(opened, request.original)
     sources = model_files(request.original, opened)
     require_distinct((request.output, reference, manifest), sources)
+    weights_to_copy(opened, request.original, request.output)
     progress.stage("export")
     progress.phase("running the ONNX file at the sample points")
     file = points_for(request.original, request.inputs, request.space, seed=request.seed)

@@ -12,13 +12,13 @@ import trtconv
 from trtconv.core.artifacts import beside, require_writable
 from trtconv.core.errors import AccuracyError, InvalidRequestError, UnsupportedError, did_you_mean
 from trtconv.core.files.digest import sha256_file
-from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.files.output_paths import require_distinct, require_no_text
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.ledger.options import recorded_options
 from trtconv.core.ledger.records import LedgerEntry, Proof, Rejected, RewriteLedger, Skipped
 from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.model.bodies import computing_nodes
-from trtconv.core.model.file import load_model, model_files, save_model
+from trtconv.core.model.file import load_model, model_files, require_weights, save_model
 from trtconv.core.model.opset import opset_of
 from trtconv.core.precision import HALF_NAMES
 from trtconv.core.progress import Progress
@@ -70,13 +70,16 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     outputs = (request.output, ledger, *([beside(request.output, SUFFIX)] if request.quantised else ()))
     for output in outputs:
         require_writable(output)
+    require_no_text(request.output)
     require_data(request)
     with locked_set(request.output):
         return _rewrite(request, outputs, progress, started)
 
 
 def _rewrite(request: RewriteRequest, outputs: tuple[Path, ...], progress: Progress, started: float) -> RewriteResult:
-    source = with_fixed_weights(load_model(request.model))
+    loaded = load_model(request.model)
+    require_weights(request.model, loaded)
+    source = with_fixed_weights(loaded)
     read = (*model_files(request.model, source), *request.rule_files, *request.plugin_libraries)
     earlier, rules = request.rewritten, (*RULES, *load_rules(request.rule_files))
     if earlier is None:

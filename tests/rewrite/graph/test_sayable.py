@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of cases stand on one line
 """Rules write in the opset of the graph, or leave the node and say why."""
 
 import onnx
@@ -47,3 +48,9 @@ def test_a_rule_that_needs_a_newer_opset_does_not_fire(opset, fires):
     if not fires:
         assert any("Range" in r and "onnx.version_converter" in r for r in reasons)
     assert {n.op_type for n in model.graph.node} & {"EyeLike"} == (set() if fires else {"EyeLike"})
+
+
+@pytest.mark.parametrize(("dtype", "opset", "since"), [("INT64", 11, 12), ("FLOAT", 11, 0), ("INT64", 12, 0), ("BFLOAT16", 12, 13)])
+def test_the_opset_that_the_type_of_a_result_needs(dtype, opset, since):
+    node = onnx.helper.make_node("Max", ["a", "b"], ["y"])
+    assert obstacle([node], opset, {"y": onnx.TensorProto.DataType.Value(dtype)})[1] == since

@@ -22,6 +22,10 @@ _KINDS = (
 # What a report may be written into without replacing it.
 _STREAMS = ("a character device", "a FIFO")
 _LINKS = 40
+_LOOKED_AT = 4096
+# A text of such a name holds the place of a model, as a pointer of Git LFS does.
+_MODELS = (".onnx", ".engine", ".plan", ".trt")
+_PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
 
 def output_target(path: Path) -> Path:
@@ -76,6 +80,20 @@ def require_distinct(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
                     f"the outputs '{written[key]}' and '{path}' are one file", hint="name a file for each"
                 )
         written.update(dict.fromkeys(keys, path))
+
+
+def require_no_text(path: Path) -> None:
+    """Raise InvalidRequestError where a model would replace a file of text: a module, a configuration, a report."""
+    if path.suffix in _MODELS or _kind(path) is not None or not path.is_file():
+        return
+    with open(path, "rb") as stream:
+        beginning = stream.read(_LOOKED_AT)
+    # Models, engines and tensors hold zeros or control characters in their first bytes.
+    if beginning and not beginning.translate(None, _PRINTABLE):
+        raise InvalidRequestError(
+            f"the output '{path}' exists and is a text file, which a model would replace",
+            hint="name another file, or remove that one",
+        )
 
 
 _OPEN = "an open descriptor"

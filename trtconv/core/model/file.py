@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,8 +153,8 @@ def all_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
 def save_model(model: onnx.ModelProto, path: Path, *, weights_from: Path | None = None) -> None:
     """Write a model atomically.
 
-    External weights that are still on disk (`weights_from` is the model file that they came with) are hard-linked or
-    copied beside the new file. Weights in memory go to `<name>.data` when they are over 1 GiB in all.
+    External weights that are still on disk (`weights_from` is the model file that they came with) are copied beside
+    the new file. Weights in memory go to `<name>.data` when they are over 1 GiB in all.
     """
     import onnx
 
@@ -162,9 +163,9 @@ def save_model(model: onnx.ModelProto, path: Path, *, weights_from: Path | None 
     if weights_from is not None:
         read = [weights_from.parent / name for name in external_files(model)]
         require_distinct((path, data) if raw > EXTERNAL_ABOVE else (path,), read)
-    if weights_from is not None and weights_from.parent.resolve() != path.parent.resolve():
-        for name in external_files(model):
-            _link_or_copy(weights_from.parent / name, path.parent / name, path)
+        for source, target in weights_to_copy(model, weights_from, path):
+            with replacing(target) as temporary:
+                shutil.copyfile(source, temporary)
     if raw > EXTERNAL_ABOVE:
         with replacing(data) as temporary:
             move_weights_out(model, temporary, data.name)
@@ -196,26 +197,47 @@ def move_weights_out(model: onnx.ModelProto, target: Path, location: str) -> Non
                 tensor.external_data.add(key=key, value=value)
 
 
-def _link_or_copy(source: Path, target: Path, model: Path) -> None:
-    """Give the new file `model` its weights. Raises InvalidRequestError where `target` belongs to another model."""
-    import filecmp
-    import shutil
+def weights_to_copy(model: onnx.ModelProto, weights_from: Path, path: Path) -> list[tuple[Path, Path]]:
+    """The external weights that a model written to another folder takes along, and where each goes.
 
-    require_file(source, "external weights file")
-    source = source.resolve()
-    if target.exists():
-        if os.path.samefile(source, target) or (target.is_file() and filecmp.cmp(source, target, shallow=False)):
-            return
-        if not _names_weights(model, target):
+    Raises InvalidRequestError where one is missing, and where its place holds the weights of another model.
+    """
+    import filecmp
+
+    if weights_from.parent.resolve() == path.parent.resolve():
+        return []
+    copies: list[tuple[Path, Path]] = []
+    for name in external_files(model):
+        source, target = (weights_from.parent / name).resolve(), path.parent / name
+        require_file(source, "external weights file")
+        # A second name of the user's file would change with it, and with it what was proved; onnx takes none.
+        if target.exists() and not (os.path.samefile(source, target) and not target.is_symlink()):
+            if os.path.samefile(source, target) or (target.is_file() and filecmp.cmp(source, target, shallow=False)):
+                continue
+            if not _names_weights(path, target):
+                raise InvalidRequestError(
+                    f"'{target}' holds other weights than '{source}'", hint="write into a folder of its own"
+                )
+        copies.append((source, target))
+    return copies
+
+
+def require_weights(path: Path, model: onnx.ModelProto) -> None:
+    """Raise InvalidRequestError where a file of external weights is missing or ends before a tensor that it holds."""
+    import onnx
+
+    for tensor in all_tensors(model.graph):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        entries = {e.key: e.value for e in tensor.external_data}
+        file = path.parent / entries.get("location", "")
+        require_file(file, "external weights file")
+        end, size = int(entries.get("offset", 0)) + int(entries.get("length", 0)), file.stat().st_size
+        if size < end:
             raise InvalidRequestError(
-                f"'{target}' holds other weights than '{source}'", hint="write into a folder of its own"
+                f"the external weights file '{file}' is truncated: '{tensor.name}' ends at byte {end} of {size}",
+                hint="copy it again, beside the model",
             )
-    with replacing(target) as temporary:
-        temporary.unlink()
-        try:
-            os.link(source, temporary)
-        except OSError:
-            shutil.copyfile(source, temporary)
 
 
 def _names_weights(model: Path, weights: Path) -> bool:

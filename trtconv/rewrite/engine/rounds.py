@@ -212,7 +212,7 @@ def _try(graph: Graph, rule: Rule, match: Found, prover: Prover | None, record: 
     new = build_replacement(graph, f"{root.output}/{rule.name}", match.build)
     if any(graph.users.get(o) or o in graph.outputs for o in root.outputs[len(new.outputs) :] if o):
         raise rule_error(rule, root, ValueError(f"{len(new.outputs)} values for {len(root.outputs)} outputs"))
-    unsayable, since = obstacle(new.nodes, graph.opset)
+    unsayable, since = obstacle(new.nodes, graph.opset, new.dtypes)
     if unsayable:
         record.needed_opset = max(record.needed_opset, since)
         record.skipped.append(Skipped(rule.name, root.name, unsayable, root.origin))

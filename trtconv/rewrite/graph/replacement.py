@@ -8,7 +8,7 @@ constants that `splice` puts into the model.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,7 @@ from onnx import numpy_helper
 from onnx_graphsurgeon.exporters.onnx_exporter import OnnxExporter
 
 from trtconv.rewrite.graph.index import Array, ContentKey, Graph, content_key
-from trtconv.rewrite.graph.operators import OperatorGraph, Value, numpy_dtype
+from trtconv.rewrite.graph.operators import OperatorGraph, Value, numpy_dtype, onnx_dtype
 
 if TYPE_CHECKING:
     from trtconv.plugins.description import PluginDescription
@@ -101,12 +101,16 @@ class Replacement(OperatorGraph):
 
 @dataclass(frozen=True)
 class Exported:
-    """A replacement as ONNX: its nodes in order, new constants, and the name of each output ("" where none is)."""
+    """A replacement as ONNX: its nodes in order, new constants, and the name of each output ("" where none is).
+
+    `dtypes` are the ONNX element types of the values that its nodes give, as far as they are known.
+    """
 
     nodes: list[onnx.NodeProto]
     constants: list[onnx.TensorProto]
     outputs: tuple[str, ...]
     opset: int
+    dtypes: Mapping[str, int]
 
 
 def build_replacement(
@@ -140,6 +144,7 @@ def export(replacement: Replacement) -> Exported:
         [OnnxExporter.export_tensor_proto(c) for c in constants.values()],
         tuple(t.name for t in replacement.outputs),
         replacement.opset,
+        {t.name: onnx_dtype(t.dtype) for n in replacement.nodes for t in n.outputs if t.dtype is not None},
     )
 
 

@@ -141,6 +141,10 @@ def _regressor(attributes: Mapping[str, Any]) -> Trees:
         children.append(np.array([i if leaf[i] else index.get(p, -1) for i, p in enumerate(pairs)]))
     table = np.zeros((len(keys), int(attributes.get("n_targets", 1))))
     rows = [index[key] for key in zip(attributes["target_treeids"], attributes["target_nodeids"], strict=True)]
+    votes = list(zip(rows, attributes["target_ids"], strict=True))
+    if len(set(votes)) < len(votes):
+        # ONNX Runtime takes the first of them where there is one target, and all where there are several.
+        raise ValueError("a leaf has two weights for one target")
     np.add.at(table, (np.asarray(rows), np.asarray(attributes["target_ids"])), _values(attributes, "target_weights"))
     base = _values(attributes, "base_values")
     order = np.argsort(leaf, kind="stable")

@@ -129,6 +129,14 @@ def test_what_is_left_as_it_is(node, reason):
     assert reason in record.skipped[0].reason
 
 
+def test_a_leaf_with_two_weights_for_one_target_is_left():
+    node = regressor()
+    next(a for a in node.attribute if a.name == "target_ids").ints[:] = [1, 1, 0, 1, 1]
+    record = apply(model_of(node), (RULE,), "tensorrt-rtx")
+    assert not record.entries
+    assert "two weights for one target" in record.skipped[0].reason
+
+
 def test_nodes_that_are_no_trees_are_left():
     node = ensemble()
     for attribute in node.attribute:
