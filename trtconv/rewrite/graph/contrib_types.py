@@ -67,9 +67,9 @@ def stand_in(graph: onnx.GraphProto) -> dict[str, str]:
     alike: dict[str, str] = {}
     for node in walk_nodes(graph.node):
         if node.domain == DOMAIN and node.op_type in STAND_INS and not _is_other(node):
-            place = LIKE_FIRST.get(node.op_type, 0)
-            if place and len(node.output) > place:
-                alike[node.output[place]] = node.output[0]
+            index = LIKE_FIRST.get(node.op_type, 0)
+            if index and len(node.output) > index:
+                alike[node.output[index]] = node.output[0]
             _replace(node)
     for node in walk_nodes(graph.node) if alike else ():
         # What reads such a value gets its type from the other one.

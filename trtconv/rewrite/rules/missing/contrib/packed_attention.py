@@ -21,7 +21,7 @@ MASK_FILTER = -10000.0
 
 
 @dataclass(frozen=True)
-class _Form:
+class _AttentionForm:
     """What is known of a node: its element type, the size of a head of the queries, and the inputs that it takes."""
 
     dtype: int
@@ -53,7 +53,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     rank = graph.rank(mask) if mask else 0
     if rank is None or (mask and rank not in (2, 3)):
         return Skip("its mask holds lengths, or its rank is not known")
-    form = _Form(dtype, width // heads, mask, rank, node.input(5))
+    form = _AttentionForm(dtype, width // heads, mask, rank, node.input(5))
     ranges = {mask: (0.0, 1.0)} if mask else {}
     return Found((node,), partial(_build, node=node, form=form), ranges)
 
@@ -71,7 +71,7 @@ def _last(graph: Graph, name: str) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _build(g: Replacement, node: Node, form: _Form) -> list[Value]:
+def _build(g: Replacement, node: Node, form: _AttentionForm) -> list[Value]:
     heads = int(node.attr("num_heads", 1))
     parts = _projected(g, node, form.head * heads) if node.op == "Attention" else _biased(g, node, form.head * heads)
     query, key, value = (g.transpose(g.reshape(p, 0, 0, heads, -1), 0, 2, 1, 3) for p in parts)
@@ -122,7 +122,7 @@ def _past(g: Replacement, node: Node) -> tuple[Value, Value]:
     return key, value
 
 
-def _mask(g: Replacement, form: _Form, low: float) -> Value:
+def _mask(g: Replacement, form: _AttentionForm, low: float) -> Value:
     """What is added to the scores: [N, 1, 1, L] of a mask of tokens, [N, 1, L, L] of one of pairs."""
     axes = (1, 2) if form.mask_rank == 2 else (1,)
     hidden = g.less(g.unsqueeze(form.mask, *axes), g.scalar(1, like=form.mask))

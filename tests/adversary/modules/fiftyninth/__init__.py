@@ -1,0 +1,1 @@
+"""The fifty-ninth round of attacks."""
