@@ -35,7 +35,7 @@ def convert(attack: GraphAttack, target: str, folder: Path) -> dict[str, Any]:
     """The exit code of `trtconv convert` for one graph, and its last words where it is not 0."""
     try:
         model = parse(attack)
-    except (onnx.parser.ParseError, onnx.checker.ValidationError) as error:
+    except (onnx.parser.ParseError, onnx.checker.ValidationError, IndexError) as error:
         return {"name": attack.name, "code": "unread", "error": [str(error).splitlines()[0]]}
     path = folder / f"{attack.name}.onnx"
     onnx.save(model, path)

@@ -45,6 +45,19 @@ def test_a_loop_of_all_rounds_stays(tmp_path):
     assert "NonZero" not in {n.op_type for n in after.graph.node}
 
 
+@pytest.mark.parametrize("go", [True, False])
+def test_a_loop_that_may_not_begin_is_cut_too(tmp_path, go):
+    model = onnx.parser.parse_model((HEAD + LOOP.format(condition=WHOLE)).replace("float[T] x)", "float[T] x, bool go)").replace("(t, yes, z)", "(t, go, z)"))
+    onnx.save(model, tmp_path / "m.onnx")
+    request = RewriteRequest(tmp_path / "m.onnx", tmp_path / "m.trt.onnx", parse_target("tensorrt==8.6"))
+    result = rewrite_model(request, SilentProgress())
+    assert [e.rule for e in result.entries] == ["early-exit"]
+    values = {"x": np.asarray([1.0, 0.5, 2.0], np.float32), "go": np.asarray(go)}
+    before, now = GraphRunner(model)(values), GraphRunner(onnx.load(str(result.model)))(values)
+    assert [before[n].tolist() for n in "sy"] == [now[n].tolist() for n in "sy"]
+    assert now["y"].shape == (3 * go,)
+
+
 def test_rtx_has_nothing_to_cut_with(tmp_path):
     with pytest.raises(UnsupportedError, match="'y' as many rows as its Loop may take rounds") as refusal:
         rewritten(EARLY, tmp_path, "tensorrt-rtx")

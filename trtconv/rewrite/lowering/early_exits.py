@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.ledger.records import LedgerEntry, Proof
@@ -26,8 +28,9 @@ def cut_early_exits(model: onnx.ModelProto, setting: RewriteSetting, record: Rew
     if not any(n.op_type == "Loop" for n in walk_nodes(model.graph.node)):
         return
     names = {name for n in walk_nodes(model.graph.node) for name in (*n.input, *n.output)}
+    true = {"", *_true_constants(model.graph)}
     for graph in graphs_of(model.graph):
-        loops = [n for n in graph.node if _ends_early(n)]
+        loops = [n for n in graph.node if _ends_early(n, true)]
         if not loops:
             continue
         if setting.target.is_rtx:
@@ -55,8 +58,16 @@ def _collected(loop: onnx.NodeProto) -> list[str]:
     return [o for o in loop.output[len(loop.input) - 2 :] if o]
 
 
-def _ends_early(node: onnx.NodeProto) -> bool:
-    """True of a Loop with a trip count that collects and whose condition is computed in its body."""
+def _true_constants(graph: onnx.GraphProto) -> Iterator[str]:
+    """The constants of a graph and its bodies that are True."""
+    for scope in graphs_of(graph):
+        constants = [(t.name, t) for t in scope.initializer]
+        constants += [(n.output[0], t) for n in scope.node if (t := constant_of(n)) is not None]
+        yield from (name for name, t in constants if t.data_type == TensorProto.BOOL and numpy_helper.to_array(t).all())
+
+
+def _ends_early(node: onnx.NodeProto, true: Container[str]) -> bool:
+    """True of a Loop with a trip count that collects and whose condition is computed, in its body or before it."""
     if node.op_type != "Loop" or node.domain not in DEFAULT_DOMAINS or not node.input[0] or not _collected(node):
         return False
     body = next(a.g for a in node.attribute if a.name == "body")
@@ -64,6 +75,8 @@ def _ends_early(node: onnx.NodeProto) -> bool:
     condition = body.output[0].name
     while condition in makers and makers[condition].op_type == "Identity":
         condition = makers[condition].input[0]
+    if node.input[1] not in true:
+        return True
     if condition == body.input[1].name or condition in {t.name for t in body.initializer}:
         return False
     return condition in makers and constant_of(makers[condition]) is None
