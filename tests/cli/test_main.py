@@ -243,3 +243,19 @@ def test_ctrl_c_ends_with_130(monkeypatch, capsys):
     code, _, err = trtconv("version", capsys=capsys)
     assert code == 130
     assert "interrupted" in err
+
+
+def test_overflow_in_trtconv_is_no_warning(tmp_path):
+    """It is what comparisons feed on purpose."""
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 18, "my.lib" : 1]>
+        agraph (float[N,6] x, float mn, float mx) => (float[a,b] y, float[c,d] w, float[e,f] u)
+        { y = my.lib.cl(x, mn, mx) w = my.lib.cl(x, "", mx) u = my.lib.cl(x, mn) }
+        <domain: "my.lib", opset_import: ["" : 18]> cl (a1, lo, hi) => (r)
+        { t = Clip(a1, lo, hi) one = Constant<value_float = 1.0>() x = Add(t, one) r = Relu(x) }"""
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    command = [sys.executable, "-m", "trtconv", "rewrite", str(tmp_path / "m.onnx"), "--target", "tensorrt==8.6"]
+    run = subprocess.run([*command, "-o", str(tmp_path / "o.onnx")], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "RuntimeWarning" not in run.stderr

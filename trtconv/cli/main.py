@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -61,6 +62,7 @@ def command_module(name: str) -> str:
 
 # Set by the shell function that `_TRTCONV_COMPLETE=bash_source trtconv` prints.
 COMPLETE = "_TRTCONV_COMPLETE"
+QUIET_ARITHMETIC = r"(trtconv|numpy|onnx|onnx_graphsurgeon)(\.|$)"
 
 
 class OutputClosed(Exception):
@@ -159,6 +161,8 @@ def main() -> NoReturn:
     from trtconv.cli.supervision import supervise
 
     os.environ.update(thread_variables(os.environ))
+    # Overflow and NaN are values that comparisons feed on purpose. What the user's own module warns of stays.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=QUIET_ARITHMETIC)
     alone = "--debug" not in sys.argv and COMPLETE not in os.environ and supervise(show_error)
     run(alone=alone)
 

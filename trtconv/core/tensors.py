@@ -105,14 +105,16 @@ def parse_value_range(text: str | None, owner: str) -> tuple[float, float] | Non
     """Parse `LOW:HIGH`; None stays None."""
     if text is None:
         return None
-    low, colon, high = text.partition(":")
+    low, _, high = text.partition(":")
     try:
         bounds = float(low), float(high)
-    except ValueError:
-        bounds = (1.0, 0.0)
-    if not colon or bounds[0] > bounds[1]:
+    except ValueError as error:
         raise InvalidRequestError(
             f"cannot read the value range '{text}' of input '{owner}'", hint="write LOW:HIGH, e.g. 0:1"
+        ) from error
+    if bounds[0] > bounds[1]:
+        raise InvalidRequestError(
+            f"the value range '{text}' of input '{owner}' begins above its end", hint=f"write {high}:{low}"
         )
     return bounds
 
