@@ -119,7 +119,7 @@ def A7330DataclassState(self, x):
     return sum(outs) / s.steps, sum(pairs) if pairs else torch.zeros(x.size(0)), dict(h=s.h, n=torch.tensor(s.steps))
 
 
-@forward("x:float32[N,6]=-3:3", dims="N=1:2:5", kinds=FINITE)
+@forward("x:float32[N,6]=-3:3", dims="N=1:2:5", kinds=FINITE, refused="the module cannot be exported")
 def A7331InPlaceViews(self, x):
     """Writes through chunk, unbind, transpose, real views, a diagonal, expand refused by clone; += on a slice that overlaps by a flip; the input itself is written."""
     y = x.clone()
@@ -138,7 +138,7 @@ def A7331InPlaceViews(self, x):
     return y, z, torch.view_as_real(c), x.sum(1)
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:4 T=2:5:8", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:4 T=2:5:8", kinds=FINITE, refused="the path through the module depends on the")
 def A7332WhileBySize(self, x):
     """A while loop that halves the size until one is left (pairwise reduction with odd tails), bit tricks with sizes, divmod, pow(t, 3, 7), isqrt."""
     y = x
@@ -190,7 +190,7 @@ def A7335Scripted(self, x):
     return scripted(x, x.shape[1]), scripted(x.flip(1), 3)
 
 
-@forward("x:float32[N,4]=-3:3", dims="N=1:2:5", kinds=FINITE)
+@forward("x:float32[N,4]=-3:3", dims="N=1:2:5", kinds=FINITE, refused="the module cannot be exported")
 def A7336FixedGenerator(self, x):
     """Random projections by a generator with a fixed seed in forward (SimHash), a permutation by it, dropout with training=False and p=1."""
     g = torch.Generator().manual_seed(7)
@@ -200,7 +200,7 @@ def A7336FixedGenerator(self, x):
     return (bits[:, p] * 2 ** torch.arange(8)).sum(1), F.dropout(x, 1.0, training=False), F.gumbel_softmax(x * 0 + 50 * F.one_hot(x.argmax(1), 4), hard=True).argmax(1)
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:4 T=1:5:9", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:4 T=1:5:9", kinds=FINITE, refused="an operator raises RuntimeError")
 def A7337TryExcept(self, x):
     """Errors as control flow: an index out of range by size, a view that fails where the size is odd, an assert, getattr with a default, a global table filled on the way."""
     t = x.shape[1]
@@ -214,7 +214,7 @@ def A7337TryExcept(self, x):
     return y * k, x * SCALES[t]
 
 
-@forward("x:float32[N,T]=-3:3", "n:int64[]=0:6", dims="N=1:2:3 T=7:8:9", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", "n:int64[]=0:6", dims="N=1:2:3 T=7:8:9", kinds=FINITE, refused="the path through the module depends on the")
 def A7338CondAndWhile(self, x, n):
     """torch.cond by a value, while_loop bounded by a tensor, a mask by a tensor's value in a slice's place, one-hot of a scalar."""
     y = torch.cond(x.sum() > 0, lambda v: v.sin() * 2, lambda v: v.cos() - 1, (x,))

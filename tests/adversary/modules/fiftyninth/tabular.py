@@ -39,13 +39,13 @@ def A7315RanksAndModes(self, x):
     return lt, avg, q.nanmean(1), q.nansum(1), med.values, x.kthvalue(x.size(1) - 1, 1).values, r.mode(1).values, torch.nanmedian(q, 1).values
 
 
-@forward("x:int32[N,5]=-100000:100000", "d:int32[N,5]=1:9", dims="N=1:3:6")
+@forward("x:int32[N,5]=-100000:100000", "d:int32[N,5]=1:9", dims="N=1:3:6", refused="no form of gcd")
 def A7316WholeNumbers(self, x, d):
     """int32 products that overflow, floor division and remainder of negatives, truncation, shifts, gcd, int8 casts that wrap, bool sums."""
     return x * 65537, x // d, x % d, torch.div(x, d, rounding_mode="trunc"), torch.fmod(x, d), x >> 3, (x << 4), x.to(torch.int8), x.to(torch.uint8), torch.gcd(x, d), (x > 0).sum(), x.sum(1), x.prod(1), x.float().mean(1)
 
 
-@forward("x:float32[N,6]=-200:300", dims="N=1:3:6", kinds=("normal", "unit", "halves", "tenths", "zeros", "ones"))
+@forward("x:float32[N,6]=-200:300", dims="N=1:3:6", kinds=("normal", "unit", "halves", "tenths", "zeros", "ones"), refused="does not compute what the module computes")
 def A7317CastsInForward(self, x):
     """half and bfloat16 inside, float64 sums, int16 fixed point with rounding, bytes by clamp, bools by value, long of a half."""
     h = x.half() * 3
@@ -55,7 +55,7 @@ def A7317CastsInForward(self, x):
     return h, b, d.float(), q, (q.int() * 3) >> 1, x.clamp(0, 255).to(torch.uint8), x.bool(), h.long(), torch.round(x, decimals=1)
 
 
-@forward("x:float32[N,4]=-3:3", "i:int64[N]=0:3", dims="N=1:4:7", kinds=FINITE)
+@forward("x:float32[N,4]=-3:3", "i:int64[N]=0:3", dims="N=1:4:7", kinds=FINITE, refused="no form of put")
 def A7318Scatters(self, x, i):
     """Every scatter_reduce with duplicates, with and without self, index_reduce, bincount-like, index_add of int64, put with accumulate, take, segment softmax."""
     n = x.size(0)
@@ -70,7 +70,7 @@ def A7318Scatters(self, x, i):
     return torch.stack(outs), ex / den[i], cnt, y, x.take((i * 3) % (n * 4)), cnt[i].cumsum(0)
 
 
-@attack("x:float32[N,4]=-3:3", dims="N=1:3:6", kinds=FINITE)
+@attack("x:float32[N,4]=-3:3", dims="N=1:3:6", kinds=FINITE, refused="in FP64")
 class A7319DoubleModule(nn.Module):
     """A calibrator in FP64 with a small temperature, an isotonic table by searchsorted and gather, Platt's sigmoid, logits clipped at 1e-7."""
 

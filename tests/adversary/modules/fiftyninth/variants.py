@@ -78,7 +78,7 @@ class A7346RareLayers(nn.Module):
         return self.b(x, y), F.cosine_similarity(z, y, dim=1), F.pairwise_distance(x, y, p=3.0), self.a.log_prob(x), self.l(x[:, :, None]), F.hardshrink(x, 0.7), F.softmin(y, 0), self.r(x), F.threshold(x, 0.2, -20.0)
 
 
-@attack("x:float32[N,4]=-2:2", dims="N=1:3:6", kinds=FINITE)
+@attack("x:float32[N,4]=-2:2", dims="N=1:3:6", kinds=FINITE, refused="the module cannot be exported")
 class A7347DynamicQuantized(nn.Module):
     """A dynamically quantised linear layer of torch.ao inside."""
 
@@ -109,7 +109,7 @@ def A7349NumpySeeded(self, x):
     return x[..., None] * w, w[p % 5], x * float(np.float32(np.pi))
 
 
-@forward("x:int64[N,T]=0:5", dims="N=1:2:3 T=1:4:9")
+@forward("x:int64[N,T]=0:5", dims="N=1:2:3 T=1:4:9", refused="no form of bincount")
 def A7350Counts(self, x):
     """bincount with minlength of each row by stack, one-hot sums, a joint histogram by flat ids, majority votes with ties by the lowest."""
     rows = torch.stack([F.one_hot(x, 6).sum(1)], 0)[0]
@@ -156,7 +156,7 @@ class A7353ClassCounter(nn.Module):
         return self.act(x) * self.gain
 
 
-@forward("x:float32[N,2,D,H,W]=-2:2", dims="N=1:1:2 D=1:3:4 H=2:4:5 W=2:3:5", kinds=FINITE)
+@forward("x:float32[N,2,D,H,W]=-2:2", dims="N=1:1:2 D=1:3:4 H=2:4:5 W=2:3:5", kinds=FINITE, refused="traced for some sizes")
 def A7354Volumes(self, x):
     """Trilinear with align_corners, 3D adaptive pools, grid_sample of volumes by an affine grid, max of two axes, flips of three."""
     th = torch.tensor([[0.9, 0.1, 0.0, 0.1], [0.0, 0.8, 0.1, 0.0], [0.1, 0.0, 1.1, -0.2]]).expand(x.size(0), -1, -1)
@@ -164,7 +164,7 @@ def A7354Volumes(self, x):
     return F.interpolate(x, size=(3, 5, 4), mode="trilinear", align_corners=True), F.adaptive_avg_pool3d(x, (2, None, 1)), F.grid_sample(x, g, align_corners=False, padding_mode="border"), x.amax((2, 4)), x.flip((2, 3, 4)).cumsum(2)
 
 
-@forward("x:int32[N,5]=-100000:100000", "d:int32[N,5]=1:9", dims="N=1:3:6")
+@forward("x:int32[N,5]=-100000:100000", "d:int32[N,5]=1:9", dims="N=1:3:6", refused="differs from the module")
 def A7355WholeNumbersNoGcd(self, x, d):
     """int32 products that overflow, floor division and remainder of negatives, truncation, shifts, int8 casts that wrap, bool sums."""
     return x * 65537, x // d, x % d, torch.div(x, d, rounding_mode="trunc"), torch.fmod(x, d), x >> 3, (x << 4), x.to(torch.int8).int(), x.to(torch.uint8), (x > 0).sum(), x.sum(1), x.prod(1), x.float().mean(1)
@@ -192,7 +192,7 @@ def A7357ScattersNoPut(self, x, i):
     return torch.stack(outs), ex / den[i], cnt, x.take((i * 3) % (n * 4)), cnt[i].cumsum(0)
 
 
-@attack("x:float32[N,4]=-3:3", dims="N=1:3:6", kinds=FINITE, feeds=(lambda: {"x": np.full((3, 4), 5e6, np.float32)}, lambda: {"x": np.full((3, 4), -5e13, np.float32)}))
+@attack("x:float32[N,4]=-3:3", dims="N=1:3:6", kinds=FINITE, feeds=(lambda: {"x": np.full((3, 4), 5e6, np.float32)}, lambda: {"x": np.full((3, 4), -5e13, np.float32)}), noted="the module decides by values")
 class A7358BigThresholdReached(nn.Module):
     """The same guard, with values that reach it."""
 
@@ -202,7 +202,7 @@ class A7358BigThresholdReached(nn.Module):
         return x * 2
 
 
-@attack("x:float32[N,4]=-3:3", dims="N=1:3:6", kinds=FINITE, feeds=(lambda: {"x": np.full((3, 4), 3e9, np.float32)}, lambda: {"x": np.full((3, 4), 1e-9, np.float32)}))
+@attack("x:float32[N,4]=-3:3", dims="N=1:3:6", kinds=FINITE, feeds=(lambda: {"x": np.full((3, 4), 3e9, np.float32)}, lambda: {"x": np.full((3, 4), 1e-9, np.float32)}), refused="the path through the module depends on the")
 class A7359GuardsComputed(nn.Module):
     """Guards whose numbers are computed: a mean square beyond 2 ** 60, a norm under one millionth (a silent input), by Python ifs over float()."""
 
@@ -215,7 +215,7 @@ class A7359GuardsComputed(nn.Module):
         return x / (1 + x.abs())
 
 
-@forward("x:float32[N,6]=-3:3", dims="N=1:2:5", kinds=FINITE)
+@forward("x:float32[N,6]=-3:3", dims="N=1:2:5", kinds=FINITE, refused="the module cannot be exported")
 def A7360ViewsNoDiagonal(self, x):
     """Writes through chunk, unbind, transpose, real views; += on a slice that overlaps by a flip; the input itself is written."""
     y = x.clone()
@@ -233,7 +233,7 @@ def A7360ViewsNoDiagonal(self, x):
     return y, z, torch.view_as_real(c), x.sum(1)
 
 
-@forward("x:float32[N,3]=-3:3", dims="N=1:2:5", kinds=FINITE)
+@forward("x:float32[N,3]=-3:3", dims="N=1:2:5", kinds=FINITE, refused="the module cannot be exported")
 def A7361DiagonalCopy(self, x):
     """A diagonal filled by copy_, by fill_, by add, and a diagonal scatter."""
     z = torch.zeros(x.size(0), 3, 3)

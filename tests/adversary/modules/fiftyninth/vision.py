@@ -29,7 +29,7 @@ def A7281LetterboxMath(self, x):
     return y / 255, torch.tensor([top, left]).float() / r
 
 
-@forward("x:float32[N,2,H,W]=-3:3", dims="N=1:1:2 H=3:6:11 W=3:7:11", kinds=FINITE)
+@forward("x:float32[N,2,H,W]=-3:3", dims="N=1:1:2 H=3:6:11 W=3:7:11", kinds=FINITE, refused="cut in FP64")
 def A7282RecomputeScale(self, x):
     """Interpolation by a factor with recomputed scale, by a pair of factors, antialiased down, bicubic by factor, area."""
     a = F.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True)
@@ -163,7 +163,7 @@ class Tiles:
     rows: torch.Tensor
 
 
-@forward("x:float32[1,2,H,W]=-3:3", dims="H=6:10:14 W=6:9:13", kinds=FINITE)
+@forward("x:float32[1,2,H,W]=-3:3", dims="H=6:10:14 W=6:9:13", kinds=FINITE, refused="the path through the module depends on the")
 def A7290Tiles(self, x):
     """Overlapping tiles whose number follows from the size (LLaVA, SAHI): the last is moved back to the border; merged by an average."""
     h, w = x.shape[2:]

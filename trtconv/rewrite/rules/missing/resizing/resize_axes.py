@@ -68,7 +68,9 @@ def _interpolated(
     share = g.cast(g.sub(at, g.cast(row, FLOAT)), g.dtype(node.inputs[0]) or FLOAT)
     share = g.reshape(share, *(-1 if a == axis else 1 for a in range(rank)))
     first, second = g.gather(value, row, axis=axis), g.gather(value, g.minimum(g.add(row, one), last), axis=axis)
-    return g.add(first, g.mul(share, g.sub(second, first)))
+    # Two products, as ONNX Runtime has them: a difference of two infinities is none.
+    rest = g.sub(g.scalar(1.0, like=node.inputs[0]), share)
+    return g.add(g.mul(rest, first), g.mul(share, second))
 
 
 RULE = Rule(
