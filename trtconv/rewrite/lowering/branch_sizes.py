@@ -21,6 +21,7 @@ from trtconv.proof.size_arithmetic import sizes_beside_turns
 from trtconv.proof.size_elements import NotSizesError
 from trtconv.rewrite.engine.rounds import RewriteSetting
 from trtconv.rewrite.graph.branches import BRANCHES, up_to_branch
+from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.lowering.settled_ifs import leading_part
 
 # Sizes of each side next to which a condition turns along a dim, and of a dim at each end, at which branches are run.
@@ -77,6 +78,11 @@ def points_beside_turns(model: onnx.ModelProto, condition: str, setting: Rewrite
     return [SamplePoint("turn", dims) for dims in others if dims not in present]
 
 
+def _sizes(value: Array | list[Array]) -> tuple[int, ...]:
+    """The shape of a tensor, the length of a sequence."""
+    return (len(value),) if isinstance(value, list) else tuple(value.shape)
+
+
 def branch_shapes(
     model: onnx.ModelProto, index: int, answer: bool, setting: RewriteSetting, points: Sequence[SamplePoint]
 ) -> dict[str, Shapes]:
@@ -93,5 +99,5 @@ def branch_shapes(
             outputs = run(sample_inputs(setting.specs, point))
         except TrtconvError:
             continue
-        shapes[str(point)] = {n: tuple(outputs[n].shape) for n in names}
+        shapes[str(point)] = {n: _sizes(outputs[n]) for n in names}
     return shapes

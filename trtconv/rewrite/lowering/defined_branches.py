@@ -155,6 +155,8 @@ def _undefined(
         for point in points:
             outputs = run(sample_inputs(setting.specs, point))
             values[str(point)] = {n: outputs[n] for n in names}
+            if any(isinstance(value, list) for value in values[str(point)].values()):
+                return None  # a sequence has no size that others could lend it
             if bool(outputs[condition].reshape(-1)[0]) is answer and point in defined:
                 candidates.append(point)
     except TrtconvError:
