@@ -94,6 +94,10 @@ class Node:
         value = helper.get_attribute_value(attribute)
         return value.decode() if isinstance(value, bytes) else value
 
+    def attributes(self, *without: str) -> dict[str, Any]:
+        """All attributes as Python values, but for those `without`."""
+        return {a.name: self.attr(a.name) for a in self.proto.attribute if a.name not in without}
+
     def input(self, index: int) -> str:
         """The name of an input, empty when it is left out."""
         return self.inputs[index] if index < len(self.inputs) else ""

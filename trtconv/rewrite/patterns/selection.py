@@ -174,7 +174,7 @@ def _elementwise(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | No
 
 
 def _rebuilt(g: Replacement, node: Node, parts: list[Dense], count: int) -> Value:
-    attributes: Mapping[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
+    attributes: Mapping[str, Any] = node.attributes()
     return g.op(node.op, *(p.build(g) for p in parts), *node.inputs[count:], **attributes)
 
 

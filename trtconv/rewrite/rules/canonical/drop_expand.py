@@ -27,7 +27,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
             missed = Skip("the shape that it is expanded to is not known to be that of the other operand")
             continue
         inputs = [expand.inputs[0] if i == side else v for i, v in enumerate(node.inputs)]
-        attributes = {a.name: node.attr(a.name) for a in node.proto.attribute}
+        attributes = node.attributes()
         return Found((expand, node), partial(_rebuilt, op=node.op, inputs=inputs, attributes=attributes))
     return missed
 

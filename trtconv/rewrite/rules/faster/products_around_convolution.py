@@ -110,7 +110,7 @@ def _build(g: Replacement, graph: Graph, chain: Chain, height: int, width: int) 
     attributes = {a.name: chain.conv.attr(a.name) for a in chain.conv.proto.attribute}
     values: dict[str, Value] = {chain.rows: g.op("Conv", wide, *chain.conv.inputs[1:], **attributes)}
     for node in chain.between:
-        own = {a.name: node.attr(a.name) for a in node.proto.attribute}
+        own = node.attributes()
         inputs = [values[i] if i in values else _number(g, graph, i) for i in node.inputs]
         values[node.output] = g.op(node.op, *inputs, **own)
     last = np.ascontiguousarray(chain.last_weight.T)[:, :, None, None]

@@ -178,7 +178,7 @@ def _build(g: Replacement, graph: Graph, norm: ImageNorm, factors: Array | None,
     for node in products:
         weight = graph.constant(node.inputs[1], LARGEST_WEIGHT) if node.key == "Conv" else None
         if weight is None:
-            y = g.op(node.op, y, **{a.name: node.attr(a.name) for a in node.proto.attribute})
+            y = g.op(node.op, y, **node.attributes())
             continue
         y = g.matmul(y, g.const(np.ascontiguousarray(weight[:, :, 0, 0].T), "weight"))
         y = g.add(y, node.inputs[2]) if node.input(2) else y

@@ -26,7 +26,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     """Match FusedMatMul of known ranks, and FusedGemm and FusedConv with an activation that ONNX has."""
     if node.op == "FusedMatMul":
         return _find_product(graph, node)
-    name = _text(node.attr(ACTIVATION, ""))
+    name = node.attr(ACTIVATION, "")
     if name and name not in ACTIVATIONS:
         return Skip(f"its activation is {name}")
     if name == "Clip" and len(node.attr("activation_params") or ()) != 2:
@@ -53,7 +53,7 @@ def _build_product(g: Replacement, node: Node, ranks: list[int]) -> Value:
 
 
 def _build(g: Replacement, node: Node, activation: str) -> Value:
-    own = {a.name: node.attr(a.name) for a in node.proto.attribute if not a.name.startswith(ACTIVATION)}
+    own = {n: value for n, value in node.attributes().items() if not n.startswith(ACTIVATION)}
     inputs = [node.input(i) for i in range(3)]
     value = g.op("Conv" if node.op == "FusedConv" else "Gemm", *inputs, **own)
     if node.op == "FusedConv" and node.input(3):
@@ -68,10 +68,6 @@ def _build(g: Replacement, node: Node, activation: str) -> Value:
     else:
         chosen = {n: float(p) for n, p in zip(names, parameters, strict=False)}
     return g.op(activation, value, **chosen) if activation else value
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 RULE = Rule(

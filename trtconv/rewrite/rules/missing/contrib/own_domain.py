@@ -22,7 +22,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _build(g: Replacement, node: Node) -> Value:
-    return g.op(node.op, *node.inputs, **{a.name: node.attr(a.name) for a in node.proto.attribute})
+    return g.op(node.op, *node.inputs, **node.attributes())
 
 
 RULE = Rule(

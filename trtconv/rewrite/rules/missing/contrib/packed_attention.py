@@ -16,6 +16,7 @@ from trtconv.rewrite.graph.contrib_types import DOMAIN
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.heads import later_keys, merge_heads, split_heads
 
 MASK_FILTER = -10000.0
 
@@ -74,7 +75,7 @@ def _last(graph: Graph, name: str) -> int | None:
 def _build(g: Replacement, node: Node, form: _AttentionForm) -> list[Value]:
     heads = int(node.attr("num_heads", 1))
     parts = _projected(g, node, form.head * heads) if node.op == "Attention" else _biased(g, node, form.head * heads)
-    query, key, value = (g.transpose(g.reshape(p, 0, 0, heads, -1), 0, 2, 1, 3) for p in parts)
+    query, key, value = (split_heads(g, p, heads) for p in parts)
     past_key, past_value = _past(g, node)
     if past_key:
         key, value = g.concat(past_key, key, axis=2), g.concat(past_value, value, axis=2)
@@ -85,8 +86,8 @@ def _build(g: Replacement, node: Node, form: _AttentionForm) -> list[Value]:
     if form.mask:
         scores = g.add(scores, _mask(g, form, float(node.attr("mask_filter_value", MASK_FILTER))))
     if node.attr("unidirectional", 0):
-        scores = g.where(_later(g, query, key), g.const(_lowest(g, form.dtype)), scores)
-    y = g.reshape(g.transpose(g.matmul(g.softmax(scores, axis=-1), value), 0, 2, 1, 3), 0, 0, -1)
+        scores = g.where(later_keys(g, query, key, ends_together=True), g.const(_lowest(g, form.dtype)), scores)
+    y = merge_heads(g, g.matmul(g.softmax(scores, axis=-1), value))
     if node.op == "Attention":
         present = g.concat(g.unsqueeze(key, 0), g.unsqueeze(value, 0), axis=0) if len(node.outputs) > 1 else ""
         return [y, present][: len(node.outputs)]
@@ -127,13 +128,6 @@ def _mask(g: Replacement, form: _AttentionForm, low: float) -> Value:
     axes = (1, 2) if form.mask_rank == 2 else (1,)
     hidden = g.less(g.unsqueeze(form.mask, *axes), g.scalar(1, like=form.mask))
     return g.where(hidden, g.scalar(low, dtype=form.dtype), g.scalar(0.0, dtype=form.dtype))
-
-
-def _later(g: Replacement, query: Value, key: Value) -> Value:
-    """Which keys lie behind each query, whose last one is at the last key: [L, S]."""
-    rows, columns = (g.squeeze(g.size(x, 2), 0) for x in (query, key))
-    row = g.unsqueeze(g.add(g.arange(rows), g.sub(columns, rows)), 1)
-    return g.less(row, g.unsqueeze(g.arange(columns), 0))
 
 
 def _lowest(g: Replacement, dtype: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from trtconv.rewrite.graph.contrib_types import DOMAIN
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import INT64, Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.rotary import rotate
+from trtconv.rewrite.patterns.heads import merge_heads, rotate, split_heads
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -28,14 +28,14 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _build(g: Replacement, node: Node, rank: int, head: int, turned: int, one: bool) -> Value:
-    x: Value = node.inputs[0] if rank == 4 else g.transpose(g.reshape(node.inputs[0], 0, 0, -1, head), 0, 2, 1, 3)
+    x: Value = node.inputs[0] if rank == 4 else split_heads(g, node.inputs[0], -1, head)
     places: Value = g.cast(node.inputs[1], INT64)
     if one:
         # The position of the first token; the others follow it.
         places = g.unsqueeze(g.add(places, g.arange(g.squeeze(g.size(x, 2), 0))), 0)
     cos, sin = (g.unsqueeze(g.gather(table, places, axis=0), 1) for table in node.inputs[2:4])
     y = rotate(g, x, cos, sin, turned, head, interleaved=bool(node.attr("interleaved", 0)))
-    return y if rank == 4 else g.reshape(g.transpose(y, 0, 2, 1, 3), 0, 0, -1)
+    return y if rank == 4 else merge_heads(g, y)
 
 
 RULE = Rule(

@@ -62,7 +62,7 @@ def _build(
     g: Replacement, node: Node, op: str, values: list[tuple[str, str, str]], result: tuple[str, ...], odd: bool
 ) -> Value:
     floats = [g.op("DequantizeLinear", *value) for value in values]
-    attributes = {a.name: node.attr(a.name) for a in node.proto.attribute if a.name not in OWN_ATTRIBUTES}
+    attributes = node.attributes(*OWN_ATTRIBUTES)
     value = g.op(op, *floats, **attributes)
     if odd:
         scale, point = result

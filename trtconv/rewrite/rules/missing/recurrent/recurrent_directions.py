@@ -27,7 +27,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _build(g: Replacement, node: Node, lists: tuple[list[str], list[str]]) -> tuple[Value, ...]:
     own = ("direction", "activations")
-    attributes = {a.name: node.attr(a.name) for a in node.proto.attribute if a.name not in own}
+    attributes = node.attributes(*own)
     passes = []
     for number, (direction, activations) in enumerate(zip(DIRECTIONS, lists, strict=True)):
         inputs = [

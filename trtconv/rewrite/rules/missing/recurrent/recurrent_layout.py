@@ -22,7 +22,7 @@ def _build(g: Replacement, node: Node) -> tuple[Value, ...]:
     for position in STATES:
         if node.input(position):
             inputs[position] = g.transpose(inputs[position], 1, 0, 2)
-    attributes = {a.name: node.attr(a.name) for a in node.proto.attribute if a.name != "layout"}
+    attributes = node.attributes("layout")
     outputs = g.ops(node.op, len(node.outputs), *inputs, **attributes)
     # Y is [steps, directions, batch, hidden]; the last states are [directions, batch, hidden].
     turned = [g.transpose(outputs[0], 2, 0, 1, 3) if node.outputs[0] else ""]

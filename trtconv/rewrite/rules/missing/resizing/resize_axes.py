@@ -51,8 +51,7 @@ def _build(g: Replacement, node: Node, scales: list[float], keeping: dict[int, t
     rest = [1.0 if axis in keeping else scale for axis, scale in enumerate(scales)]
     if all(scale == 1.0 for scale in rest):
         return value
-    attributes = {a.name: node.attr(a.name) for a in node.proto.attribute}
-    return g.op("Resize", value, "", g.const(np.asarray(rest, np.float32)), **attributes)
+    return g.op("Resize", value, "", g.const(np.asarray(rest, np.float32)), **node.attributes())
 
 
 def _interpolated(

@@ -25,7 +25,7 @@ def _build(g: Replacement, node: Node) -> Value:
     copies = g.expand(g.unsqueeze(boxes, 1), g.concat(batch, classes, count, g.ints(4)))
     flat_boxes = g.reshape(copies, g.concat(rows, count, g.ints(4)))
     flat_scores = g.reshape(scores, g.concat(rows, g.ints(1), count))
-    attributes = {a.name: node.attr(a.name) for a in node.proto.attribute}
+    attributes = node.attributes()
     selected = g.op("NonMaxSuppression", flat_boxes, flat_scores, *rest, **attributes)
     row = g.gather(selected, g.ints(0), axis=1)
     image = g.div(row, classes)

@@ -29,7 +29,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 
 def _build(g: Replacement, node: Node, axes: list[int], strides: list[int], pads: list[int]) -> Value:
-    attributes = {a.name: node.attr(a.name) for a in node.proto.attribute}
+    attributes = node.attributes()
     pooled = g.op(node.op, node.inputs[0], **attributes)
     # Windows begin at 0, s, 2s, .. of the padded value; those before size + padding at its begin see some of it.
     ends = []

@@ -28,7 +28,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         list(node.attr(name) or [default] * count)
         for name, default in (("strides", 1), ("dilations", 1), ("output_padding", 0))
     )
-    upper = node.attr("auto_pad", "NOTSET") in ("SAME_UPPER", b"SAME_UPPER")
+    upper = node.attr("auto_pad", "NOTSET") == "SAME_UPPER"
     begins, ends = [], []
     for axis, size in enumerate(list(sizes)[-count:]):
         full = steps[axis] * (int(dims[axis + 2] or 0) - 1) + gaps[axis] * (int(weights[axis + 2] or 0) - 1) + 1
@@ -40,7 +40,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         lower = excess // 2 if upper else excess - excess // 2
         begins.append(lower)
         ends.append(excess - lower)
-    attributes = {a.name: node.attr(a.name) for a in node.proto.attribute if a.name not in ("output_shape", "auto_pad")}
+    attributes = node.attributes("output_shape", "auto_pad")
     attributes |= {"pads": [*begins, *ends], "output_padding": extras}
     return Found((node,), partial(_build, node=node, attributes=attributes))
 

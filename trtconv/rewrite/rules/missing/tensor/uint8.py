@@ -45,7 +45,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 
 def _build(g: Replacement, node: Node, places: list[int]) -> tuple[Value, ...]:
     inputs = [g.cast(v, FLOAT) if i in places else v for i, v in enumerate(node.inputs)]
-    attributes: dict[str, Any] = {a.name: node.attr(a.name) for a in node.proto.attribute}
+    attributes: dict[str, Any] = node.attributes()
     if node.op in QUOTIENTS:
         return (g.cast(_quotient(g, node.op, *inputs), UINT8),)
     outputs = g.ops(node.op, len(node.outputs), *inputs, **attributes)

@@ -11,6 +11,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.heads import later_keys, merge_heads, split_heads
 
 HALF = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 
@@ -53,7 +54,7 @@ def _head_size(graph: Graph, node: Node, rank: int) -> int | None:
 
 
 def _split(g: Replacement, x: Value, heads: int, rank: int) -> Value:
-    return x if rank == 4 else g.transpose(g.reshape(x, 0, 0, heads, -1), 0, 2, 1, 3)
+    return x if rank == 4 else split_heads(g, x, heads)
 
 
 def _build(g: Replacement, node: Node, rank: int, head: int, dtype: int) -> Value:
@@ -82,7 +83,7 @@ def _build(g: Replacement, node: Node, rank: int, head: int, dtype: int) -> Valu
         empty = g.equal(g.reduce("ReduceMax", bias, [-1]), g.scalar(-math.inf, dtype=dtype))
         weights = g.softmax(g.add(scores, g.where(empty, none, bias)), axis=-1)
         y = g.matmul(g.where(empty, none, weights), v)
-    return y if rank == 4 else g.reshape(g.transpose(y, 0, 2, 1, 3), 0, 0, -1)
+    return y if rank == 4 else merge_heads(g, y)
 
 
 def _repeated(g: Replacement, x: Value, times: int, heads: int) -> Value:
@@ -104,11 +105,7 @@ def _bias(g: Replacement, node: Node, q: Value, k: Value, dtype: int) -> Value:
         mask = g.where(mask, none, low)
     if not node.attr("is_causal", 0):
         return mask
-    rows, columns = (g.squeeze(g.size(x, 2), 0) for x in (q, k))
-    zero, one = g.scalar(0, dtype=7), g.scalar(1, dtype=7)
-    row = g.unsqueeze(g.range(zero, rows, one), 1)
-    column = g.unsqueeze(g.range(zero, columns, one), 0)
-    causal = g.where(g.less(row, column), low, none)
+    causal = g.where(later_keys(g, q, k, ends_together=False), low, none)
     # A sum, as the op is defined: an infinite bias behind the causal mask is NaN.
     return g.add(mask, causal) if mask else causal
 

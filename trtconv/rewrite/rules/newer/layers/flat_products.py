@@ -95,7 +95,7 @@ def _build(g: Replacement, graph: Graph, nodes: tuple[Node, ...]) -> Value:
     length = _last(graph, x)
     values: dict[str, Value] = {x: g.reshape(x, -1, int(length or 0))}
     for node in nodes:
-        attributes = {a.name: node.attr(a.name) for a in node.proto.attribute}
+        attributes = node.attributes()
         values[node.output] = g.op(node.op, *(values.get(i, i) for i in node.inputs), **attributes)
     return g.reshape(values[nodes[-1].output], _sizes(g, graph, x, int(_last(graph, nodes[-1].inputs[1]) or 0)))
 

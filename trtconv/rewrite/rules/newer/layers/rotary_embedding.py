@@ -7,7 +7,7 @@ from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.rotary import rotate
+from trtconv.rewrite.patterns.heads import merge_heads, rotate, split_heads
 
 
 def needed(target: Target) -> bool:
@@ -29,7 +29,7 @@ def _ranges(node: Node) -> dict[str, tuple[float, float]]:
 
 
 def _build(g: Replacement, node: Node, rank: int, heads: int, head: int) -> Value:
-    x = node.inputs[0] if rank == 4 else g.transpose(g.reshape(node.inputs[0], 0, 0, heads, head), 0, 2, 1, 3)
+    x = node.inputs[0] if rank == 4 else split_heads(g, node.inputs[0], heads, head)
     turned = int(node.attr("rotary_embedding_dim", 0)) or head
     # One line of factors per place, the same for every head: [N, 1, L, turned / 2].
     cos, sin = (
@@ -37,7 +37,7 @@ def _build(g: Replacement, node: Node, rank: int, heads: int, head: int) -> Valu
         for cache in node.inputs[1:3]
     )
     y = rotate(g, x, cos, sin, turned, head, interleaved=bool(node.attr("interleaved", 0)))
-    return y if rank == 4 else g.reshape(g.transpose(y, 0, 2, 1, 3), 0, 0, -1)
+    return y if rank == 4 else merge_heads(g, y)
 
 
 RULE = Rule(
