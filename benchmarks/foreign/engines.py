@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,8 @@ from tests.adversary.rewriting import input_texts, parse
 
 RESULTS = Path(__file__).parents[1] / "results" / "gpu_foreign_graphs.json"
 LIMIT = 240.0
+# The folder of packages of the machine that runs it, in a place that an error names.
+INSTALLED = re.compile(r"/\S*/(?:site|site-packages)/")
 
 
 def convert(attack: GraphAttack, target: str, folder: Path) -> dict[str, Any]:
@@ -49,7 +52,8 @@ def convert(attack: GraphAttack, target: str, folder: Path) -> dict[str, Any]:
         run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return {"name": attack.name, "code": 124}
-    lines = [line.strip().replace(f"{folder}/", "") for line in run.stderr.splitlines() if "->" not in line]
+    errors = (line.strip().replace(f"{folder}/", "") for line in run.stderr.splitlines() if "->" not in line)
+    lines = [INSTALLED.sub("", line) for line in errors]
     return {"name": attack.name, "code": run.returncode, **({"error": lines[-2:]} if run.returncode else {})}
 
 

@@ -210,15 +210,18 @@ def weights_to_copy(model: onnx.ModelProto, weights_from: Path, path: Path) -> l
     for name in external_files(model):
         source, target = (weights_from.parent / name).resolve(), path.parent / name
         require_file(source, "external weights file")
-        # A second name of the user's file would change with it, and with it what was proved; onnx takes none.
-        if target.exists() and not (os.path.samefile(source, target) and not target.is_symlink()):
-            if os.path.samefile(source, target) or (target.is_file() and filecmp.cmp(source, target, shallow=False)):
-                continue
+        if not target.exists():
+            copies.append((source, target))
+        elif os.path.samefile(source, target):
+            # A second name of the user's file would change with it, and with it what was proved; onnx takes none.
+            if not target.is_symlink():
+                copies.append((source, target))
+        elif not (target.is_file() and filecmp.cmp(source, target, shallow=False)):
             if not _names_weights(path, target):
                 raise InvalidRequestError(
                     f"'{target}' holds other weights than '{source}'", hint="write into a folder of its own"
                 )
-        copies.append((source, target))
+            copies.append((source, target))
     return copies
 
 
