@@ -6,8 +6,14 @@ import onnx
 import onnxruntime
 import pytest
 
+from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.targets import parse_target
-from trtconv.rewrite.lowering.spelling import count_axes_from_start, spell_for_parsers, write_kernel_shapes
+from trtconv.rewrite.lowering.spelling import (
+    compute_infinities,
+    count_axes_from_start,
+    spell_for_parsers,
+    write_kernel_shapes,
+)
 
 SCAN = """<ir_version: 8, opset_import: ["" : 17]> agraph (float[N] z, float[N,T] x, float[N,T,2] u) => (float[a] h, float[b,c] y) {
  h, y = Scan<num_scan_inputs=2, scan_input_axes=[-1, -2], scan_output_axes=[-1], body = step (float[n] h, float[n] v, float[n,2] w) => (float[n] hn, float[n] o) <int64[1] ax = {1}> {
@@ -67,3 +73,65 @@ def test_an_input_is_not_itself_the_condition_of_a_loop(target, written):
     onnx.checker.check_model(model)
     assert [n.op_type for n in model.graph.node] == (["Identity", "Loop"] if written else ["Loop"])
     assert (model.graph.node[-1].input[1] == "go/condition") is written
+
+INFINITE = {
+    "scalars": 'agraph (float[N,6] x, bool[N,6] m) => (float[a,b] y, float[c,d] z) <float inf = {-inf}> { y = Where(m, x, inf) z0 = Constant<value_float = inf>() z = Where(m, z0, x) }',
+    "one element of two axes": 'agraph (float[N,6] x, bool[N,6] m) => (float[a,b] y) <float[1,1] inf = {-inf}> { y = Where(m, x, inf) }',
+    "half precision": 'agraph (float16[N,6] x, bool[N,6] m) => (float16[a,b] y) <float16 inf = {64512}> { y = Where(m, x, inf) }',
+    "a filled tensor": 'agraph (float[N,6] x, bool[N,6] m) => (float[a,b] y) { s = Shape(x) k = ConstantOfShape<value = float[1] {-inf}>(s) y = Where(m, x, k) }',
+    "in a body": 'agraph (float[N,6] x, int64 t, bool go) => (float[a,b] y) <float inf = {-inf}> { y = Loop(t, go, x) <body = b (int64 i, bool c, float[N,6] v) => (bool c2, float[N,6] w) { p = Constant<value_float = inf>() q = Less(v, p) r = Where(q, v, inf) w = Max(r, v) c2 = Identity(c) }> }',
+    "beside Pad": 'agraph (float[N,6] x, bool[N,6] m) => (float[a,b] y, float[c,d] z) <float inf = {-inf}, int64[4] p = {0, 1, 0, 1}> { y = Where(m, x, inf) z = Pad(x, p, inf) }',
+}  # fmt: skip
+
+
+def run_at_three(model):
+    rng = np.random.default_rng(0)
+    feed = {}
+    for value in model.graph.input:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        numbers = rng.standard_normal([d.dim_value or 3 for d in value.type.tensor_type.shape.dim])
+        feed[value.name] = np.asarray(numbers > 0 if dtype.kind == "b" else numbers if dtype.kind == "f" else 2, dtype)
+    return onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+
+
+@pytest.mark.parametrize("text", INFINITE.values(), ids=INFINITE)
+def test_infinite_constants_of_one_element_are_computed(text):
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    expected = run_at_three(model)
+    compute_infinities(model)
+    onnx.checker.check_model(model)
+    for one, other in zip(expected, run_at_three(model), strict=True):
+        assert one.tolist() == other.tolist()
+    names = {name for node in walk_nodes(model.graph.node) if node.op_type != "Pad" for name in node.input}
+    infinite = {t.name for t in model.graph.initializer if np.isinf(onnx.numpy_helper.to_array(t)).any()}
+    assert not names & infinite
+    assert not any(n.op_type in ("Constant", "ConstantOfShape") for n in walk_nodes(model.graph.node))
+    products = sum(n.op_type == "Mul" for n in walk_nodes(model.graph.node))
+    compute_infinities(model)
+    assert sum(n.op_type == "Mul" for n in walk_nodes(model.graph.node)) == products
+
+
+@pytest.mark.parametrize("text", [
+    "g (float[N,6] x) => (float[a,b] y) <float[2,1] inf = {-inf, inf}, float[6] w = {-inf, -inf, 0, 0, 0, 0}> { v = Add(x, w) y = Concat<axis=0>(v, x) }",
+    "g (float[N,6] x, float inf) => (float[a,b] y) <float inf = {-inf}> { y = Max(x, inf) }",
+    "g (float[N,6] x) => (float[a,b] y) <float inf = {-inf}, int64[4] p = {0, 1, 0, 1}> { y = Pad(x, p, inf) }",
+    "g (float[N,6] x) => (float[a,b] y) <double inf = {-inf}> { d = Cast<to=11>(x) e = Max(d, inf) y = Cast<to=1>(e) }",
+])  # fmt: skip
+def test_other_constants_are_left(text):
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    before = model.SerializeToString(deterministic=True)
+    compute_infinities(model)
+    assert model.SerializeToString(deterministic=True) == before
+
+
+@pytest.mark.parametrize(("call", "operator"), [
+    ("Clip(x, lo, inf)", "Max"), ("Clip(x, ninf, lo)", "Min"), ("Clip(x, ninf, inf)", "Identity"), ("Clip(x, lo)", "Clip"),
+    ("Clip(x, ninf)", "Clip"),
+])  # fmt: skip
+def test_a_bound_that_is_infinite_is_left_out(call, operator):
+    text = f"g (float[N,6] x) => (float[a,b] y) <float lo = {{0.25}}, float inf = {{inf}}, float ninf = {{-inf}}> {{ y = {call} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    expected = run_at_three(model)
+    spell_for_parsers(model, parse_target("tensorrt==8.6"))
+    assert [n.op_type for n in model.graph.node] == [operator]
+    assert run_at_three(model)[0].tolist() == expected[0].tolist()

@@ -30,7 +30,7 @@ ON_BYTES = ("quantized-operator", "quantized-product")
 WITH_BODIES = ("If", "Loop", "Scan")
 RECURRENT = ("LSTM", "GRU", "RNN")
 # Rules that say what to do about nodes that the target does not take.
-ADVISING = ("selection-count", "unique", "unique-values", "integer-power", "tree-ensemble")
+ADVISING = ("selection-count", "unique", "unique-values", "integer-power", "tree-ensemble", "recurrent-clip")
 
 
 def advice(skipped: Sequence[Skipped]) -> list[str]:

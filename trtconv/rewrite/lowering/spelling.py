@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from trtconv.core.model.bodies import walk_nodes
+from trtconv.core.model.bodies import graphs_of, replace_nodes, walk_nodes
 from trtconv.core.model.names import free_name
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.facts import inferred
@@ -14,6 +16,10 @@ from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, constant_of
 
 SCANNED, COLLECTED = "scan_input_axes", "scan_output_axes"
 CONVOLUTIONS = ("Conv", "ConvTranspose")
+# Their bounds and values are read from constants alone.
+READ_AS_CONSTANTS = ("Clip", "Pad")
+# The largest number of FP32, and of FP16, times this is infinite.
+BEYOND = 1e4
 
 
 def spell_for_parsers(model: onnx.ModelProto, target: Target) -> None:
@@ -24,6 +30,7 @@ def spell_for_parsers(model: onnx.ModelProto, target: Target) -> None:
         write_constants_as_tensors(model)
         write_kernel_shapes(model)
         name_loop_conditions_apart(model)
+        leave_infinite_bounds_out(model)
 
 
 def write_constants_as_tensors(model: onnx.ModelProto) -> None:
@@ -109,3 +116,99 @@ def name_loop_conditions_apart(model: onnx.ModelProto) -> None:
         condition = free_name(f"{node.input[1]}/condition", names)
         graph.node.insert(position, helper.make_node("Identity", [node.input[1]], [condition], name=condition))
         node.input[1] = condition
+
+
+def leave_infinite_bounds_out(model: onnx.ModelProto) -> None:
+    """Write a Clip with an infinite constant for one bound as the Max or Min that is left; 8.6.0 refuses that bound."""
+    graph = model.graph
+    tensors = {t.name: t for part in graphs_of(graph) for t in part.initializer}
+    tensors |= {n.output[0]: t for n in walk_nodes(graph.node) if n.op_type == "Constant" and (t := constant_of(n))}
+    for name in {value.name for value in graph.input} & set(tensors):
+        del tensors[name]
+    for node in walk_nodes(graph.node):
+        if node.op_type != "Clip" or node.domain not in DEFAULT_DOMAINS:
+            continue
+        value, *bounds = node.input
+        low, high = (*bounds, "", "")[:2]
+        no_low, no_high = (name in tensors and _is_one_infinity(tensors[name]) for name in (low, high))
+        if no_low and no_high:
+            node.op_type, inputs = "Identity", [value]
+        elif no_low and high:
+            node.op_type, inputs = "Min", [value, high]
+        elif no_high and low:
+            node.op_type, inputs = "Max", [value, low]
+        else:
+            continue
+        del node.input[:]
+        node.input.extend(inputs)
+
+
+def compute_infinities(model: onnx.ModelProto) -> None:
+    """Let the model compute each infinite constant of one element: the largest number of its dtype times 1e4.
+
+    The engines of 8.6.0 have 1e38 for it where Where, a comparison or a scatter reads it: a row that is masked
+    throughout had 1/n for NaN after its Softmax, and `x == inf` was never true. Constants of more elements keep their
+    infinities, and so does what is computed (measured on an H200: benchmarks/results/gpu_infinities.json). To be called
+    after all rules, which tell a mask by its constant.
+    """
+    graph = model.graph
+    given_values = {value.name for value in graph.input}
+    names = given_values | {t.name for part in graphs_of(graph) for t in part.initializer}
+    names.update(name for node in walk_nodes(graph.node) for name in (*node.input, *node.output))
+    # Bodies first: a graph whose nodes are replaced has other bodies than before.
+    for part in reversed(list(graphs_of(graph))):
+        infinities = [t for t in part.initializer if t.name not in given_values and _is_one_infinity(t)]
+        nodes = [node for tensor in infinities for node in _computed(graph, tensor, tensor.name, names)]
+        computed_names = {node.output[0] for node in nodes}
+        for node in part.node:
+            nodes += _without_infinity(graph, node, names)
+        if any(node is not other for node, other in zip_longest(nodes, part.node)):
+            for tensor in infinities:
+                if tensor.name in computed_names:
+                    part.initializer.remove(tensor)
+            replace_nodes(part, nodes)
+
+
+def _is_one_infinity(tensor: onnx.TensorProto) -> bool:
+    if tensor.data_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16) or np.prod(tensor.dims) != 1:
+        return False
+    return bool(np.isinf(numpy_helper.to_array(tensor)).all())
+
+
+def _without_infinity(graph: onnx.GraphProto, node: onnx.NodeProto, names: set[str]) -> list[onnx.NodeProto]:
+    """The node, or what computes the infinity that it holds."""
+    if node.op_type not in ("Constant", "ConstantOfShape") or node.domain not in DEFAULT_DOMAINS:
+        return [node]
+    tensor = constant_of(node)
+    if tensor is None or not _is_one_infinity(tensor):
+        return [node]
+    if node.op_type == "Constant":
+        return _computed(graph, tensor, node.output[0], names) or [node]
+    scalar = numpy_helper.from_array(numpy_helper.to_array(tensor).reshape(()))
+    infinity = free_name(f"{node.output[0]}/infinity", names)
+    expand = helper.make_node("Expand", [infinity, node.input[0]], node.output[:1], name=node.name)
+    return [*_computed(graph, scalar, infinity, names), expand]
+
+
+def _computed(graph: onnx.GraphProto, tensor: onnx.TensorProto, name: str, names: set[str]) -> list[onnx.NodeProto]:
+    """The node whose result `name` is the infinity, none where only nodes that want a constant read it.
+
+    Beside other readers they read a constant of their own.
+    """
+    infinity = numpy_helper.to_array(tensor)
+    readers = [n for n in walk_nodes(graph.node) if name in n.input]
+    on_constants = [n for n in readers if n.op_type in READ_AS_CONSTANTS and name not in n.input[:1]]
+    if readers and len(on_constants) == len(readers):
+        return []
+    if on_constants:
+        constant = free_name(f"{name}/constant", names)
+        graph.initializer.append(numpy_helper.from_array(infinity, constant))
+        for node in on_constants:
+            node.input[1:] = [constant if i == name else i for i in node.input[1:]]
+    largest = np.copysign(np.full_like(infinity, np.finfo(infinity.dtype).max), infinity)
+    factors = {"largest": largest, "beyond": np.asarray(BEYOND, infinity.dtype)}
+    inputs = []
+    for part, value in factors.items():
+        inputs.append(free_name(f"{name}/{part}", names))
+        graph.initializer.append(numpy_helper.from_array(value, inputs[-1]))
+    return [helper.make_node("Mul", inputs, [name], name=f"{name}/product")]

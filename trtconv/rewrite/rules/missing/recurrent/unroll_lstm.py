@@ -41,6 +41,11 @@ class Weights:
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match an LSTM of plain form whose number of steps is written in the graph."""
+    return Skip("it has a clip") if node.attr("clip") else unroll(graph, node)
+
+
+def unroll(graph: Graph, node: Node) -> Found | Skip:
+    """The steps of an LSTM, written out, with the clip of its gates; why not, where they cannot be."""
     dims = graph.dims(node.inputs[0])
     steps = dims[0] if dims else None
     if not isinstance(steps, int):
@@ -51,8 +56,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return NOT_THIS
     if node.input(SEQUENCE_LENS) or node.input(PEEPHOLES):
         return Skip("it has sequence lengths or peepholes")
-    if any(node.attr(name) for name in ("activations", "clip", "input_forget")):
-        return Skip("it has activations of its own, a clip, or coupled gates")
+    if node.attr("activations") or node.attr("input_forget"):
+        return Skip("it has activations of its own, or coupled gates")
     makers: dict[str, Node] = {}
     weights = _weights(graph, node, makers)
     if weights is None:
@@ -107,7 +112,7 @@ def _build(g: Replacement, node: Node, steps: int, weights: Weights, states: lis
     recurrent = g.const(weights.recurrent.transpose(0, 2, 1))
     (h, c), shown = states, []
     for gate in gates:
-        h, c = _step(g, g.add(gate, g.matmul(h, recurrent)) if h else gate, c, weights.hidden)
+        h, c = _step(g, _clipped(g, g.add(gate, g.matmul(h, recurrent)) if h else gate, node), c, weights.hidden)
         shown.append(h)
     results = (_in_time(g, shown, weights, backwards) if node.outputs[0] else "", h, c)
     return tuple(r if o else "" for r, o in zip(results, node.outputs, strict=False))
@@ -125,6 +130,11 @@ def _input_gates(g: Replacement, x: Value, weights: Weights, backwards: Value) -
 
 def _steps(g: Replacement, gates: Value, steps: int) -> list[Value]:
     return [g.squeeze(part, 0) for part in g.ops("Split", steps, gates, g.ints(*[1] * steps), axis=0)]
+
+
+def _clipped(g: Replacement, gates: Value, node: Node) -> Value:
+    bound = node.attr("clip")
+    return g.op("Min", g.op("Max", gates, g.scalar(-bound, gates)), g.scalar(bound, gates)) if bound else gates
 
 
 def _step(g: Replacement, gates: Value, c: Value, hidden: int) -> tuple[Value, Value]:
