@@ -1,0 +1,1 @@
+"""The sixtieth round of attacks."""
