@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trtconv.api.inputs import Inputs, Ranges, input_texts, range_texts
@@ -37,6 +38,8 @@ class TorchModule(Protocol):
 
 
 Module = TorchModule | str | PathLike[str]
+# torch's exporters and where a process prints are one for all threads: calls from several are done one after another.
+_TURN = RLock()
 _ALWAYS = (ModuleSource, ToleranceOptions, ConfigOption)
 _CONVERT = (ExportRequest, BuildRequest, RewriteRequest, ConversionOptions, *_ALWAYS)
 _CHECK = (CheckRequest, GateOptions, *_ALWAYS)
@@ -148,9 +151,10 @@ def load(
 
 @contextmanager
 def requested_module(model: Module | None) -> Iterator[str | LiveModule | None]:
-    """The module as requests name it; a live one is put back in the end."""
+    """The module as requests name it, in this thread's turn; a live one is put back in the end."""
     if model is None or isinstance(model, (str, PathLike)):
-        yield None if model is None else str(model)
+        with _TURN:
+            yield None if model is None else str(model)
         return
     if not hasattr(model, "state_dict"):
         raise InvalidRequestError(
@@ -159,7 +163,7 @@ def requested_module(model: Module | None) -> Iterator[str | LiveModule | None]:
         )
     from trtconv.export.live import borrowed, live_module
 
-    with borrowed(model):
+    with _TURN, borrowed(model):
         yield live_module(model)
 
 

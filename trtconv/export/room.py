@@ -18,7 +18,7 @@ from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.processors import seldom_collected
 from trtconv.core.progress import Progress
-from trtconv.core.requests import ExportRequest
+from trtconv.core.requests import ExportRequest, ModuleSource
 from trtconv.core.shape_space.padding import MODES
 from trtconv.core.tensors import require_ranges
 from trtconv.export.result import ExportResult
@@ -103,11 +103,7 @@ def _check(request: ExportRequest) -> None:
     if clash is not None:
         raise InvalidRequestError(f"--output-names gives '{clash}', which is an input", hint="choose another name")
     if not request.inputs:
-        raise InvalidRequestError(
-            "no inputs are given",
-            hint="add --input NAME:DTYPE[D0,D1,...] for each; "
-            f"`trtconv init {request.source.spec}` runs the module to see which it takes",
-        )
+        raise _no_inputs(request.source)
     require_ranges(request.inputs, request.space)
     if request.pad_to_multiple and request.pad_to_multiple not in MODES:
         raise InvalidRequestError(
@@ -116,6 +112,19 @@ def _check(request: ExportRequest) -> None:
         )
     if request.opset is not None and not 13 <= request.opset <= 23:
         raise InvalidRequestError(f"opset {request.opset} is not supported", hint="use an opset from 13 to 23")
+
+
+def _no_inputs(source: ModuleSource) -> InvalidRequestError:
+    """What to add. Raises for a module that is not there, which comes first."""
+    if source.live:
+        hint = 'add inputs={"NAME": "DTYPE[D0,D1,...]"}, or example tensors by name'
+    else:
+        from trtconv.export.module.source import load_module, require_torch
+
+        require_torch()
+        load_module(source)
+        hint = f"add --input NAME:DTYPE[D0,D1,...] for each; `trtconv init {source.spec}` runs the module to see which"
+    return InvalidRequestError("no inputs are given", hint=hint)
 
 
 @contextmanager

@@ -20,7 +20,9 @@ from trtconv.core.files.digest import sha256_file
 SEAL = "content_sha256"
 EXPORT_AGAIN = "export the module again"
 # What to do where files of a set do not belong together.
-MIXED_SET = "the folder holds files of two conversions: run `trtconv convert` again"
+MIXED_SET = (
+    "it was changed after it was written, or the folder holds files of two conversions: run `trtconv convert` again"
+)
 _ENGINES = (".engine", ".plan", ".trt")
 
 

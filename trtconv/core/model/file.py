@@ -116,7 +116,7 @@ def load_weights(model: onnx.ModelProto, folder: Path) -> None:
 
 def _no_model(path: Path) -> InvalidRequestError:
     return InvalidRequestError(
-        f"'{path}' is truncated or not an ONNX model", hint="name a file that `trtconv export` wrote, or copy it again"
+        f"'{path}' is truncated or not an ONNX model", hint="name an ONNX file, or copy it again"
     )
 
 

@@ -53,7 +53,7 @@ class OperatorGraph(gs.Graph):  # type: ignore[misc]
     equal, less, less_equal, greater = (_operator(o) for o in ("Equal", "Less", "LessOrEqual", "Greater"))
     logical_and, logical_or, logical_not = (_operator(o) for o in ("And", "Or", "Not"))
     gather, gather_elements, pad, range = (_operator(o) for o in ("Gather", "GatherElements", "Pad", "Range"))
-    conv, resize, grid_sample, shape = (_operator(o) for o in ("Conv", "Resize", "GridSample", "Shape"))
+    conv, grid_sample, shape = (_operator(o) for o in ("Conv", "GridSample", "Shape"))
 
     def unique_name(self, stem: str) -> str:
         """A name for a node or a value that nothing in the graph has."""
@@ -164,6 +164,13 @@ class OperatorGraph(gs.Graph):  # type: ignore[misc]
         """0 .. size - 1 of an axis, int64."""
         zero = self.scalar(0, dtype=INT64)
         return self.range(zero, self.squeeze(self.size(value, axis), 0), self.scalar(1, dtype=INT64))
+
+    def resize(self, value: Value, roi: Value = "", scales: Value = "", sizes: Value = "", **attributes: Any) -> Any:
+        """Resize; opsets 11 and 12 demand a region and scales, which are empty where they say nothing."""
+        if self.opset < 13:
+            nothing = np.zeros(0, np.float32)
+            roi, scales = (self.const(nothing) if isinstance(v, str) and not v else v for v in (roi, scales))
+        return self.op("Resize", value, roi, scales, sizes, **attributes)
 
     def concat(self, *values: Value, axis: int = 0) -> Any:
         """Concatenate; one value is returned as it is."""

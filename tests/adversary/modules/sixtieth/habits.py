@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741 - attacks are written as users write them
+# ruff: noqa: E501, B905 - attacks are written as users write them
 """Habits of Python and of torch: parametrizations, func, vmap, outputs of all kinds, buffers that forward changes, merged weights."""
 
 from __future__ import annotations

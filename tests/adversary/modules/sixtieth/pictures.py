@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741 - attacks are written as users write them
+# ruff: noqa: E501, E731, E741, B905, RUF059 - attacks are written as users write them
 """Vision networks of 2024 to 2026, small: windows, deformable attention, detectors without suppression, prompted masks."""
 
 from __future__ import annotations

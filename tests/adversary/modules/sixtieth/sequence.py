@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E741 - attacks are written as users write them
+# ruff: noqa: E501, E731, E741, RUF059 - attacks are written as users write them
 """Sequence models of 2024 to 2026: selective scans, wkv loops, rotary forms, caches, experts, masks by distance."""
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ VIEWS = frozenset((
     "mT", "T", "_unsafe_view", "_reshape_alias", "lift_fresh", "positive", "einsum", "atleast_1d", "atleast_2d",
     "atleast_3d", "broadcast_to", "data", "__getitem__",
 ))  # fmt: skip
+# These give all of it, in another shape.
+SHAPES = frozenset(("view", "view_as", "reshape", "reshape_as", "unsqueeze", "squeeze", "unflatten", "flatten"))
 PARTS = ("aten::select", "aten::slice")
 # What makes a tensor of its own.
 CREATING = frozenset((
@@ -92,7 +94,7 @@ def _is_new_row(target: Any, nodes: Sequence[Any], index: int) -> bool:
     `nodes[index]` writes. What is read at once, as `y[:, t - 1]` for `y[:, t]`, is what it was.
     """
     root = _whole(target)
-    if root.node().kind() not in NEW:
+    if not _is_new(root):
         return False
     users = [use.user for use in root.uses()]
     views = [n for n in users if n.kind().removeprefix("aten::") in VIEWS]
@@ -100,6 +102,17 @@ def _is_new_row(target: Any, nodes: Sequence[Any], index: int) -> bool:
         return True
     writes = [i for i, node in enumerate(nodes) if _writes(node) and _whole(next(iter(node.inputs()))) == root]
     return all(_is_read_at_once(view, nodes, writes) for view in views)
+
+
+def _is_new(tensor: Any) -> bool:
+    """True for a tensor that was made there, and for the one view of it, as in `torch.empty(n).view(2, -1)`."""
+    node = tensor.node()
+    while node.kind().removeprefix("aten::") in SHAPES:
+        tensor = next(iter(node.inputs()))
+        if len(list(tensor.uses())) > 1:
+            return False
+        node = tensor.node()
+    return node.kind() in NEW
 
 
 def _is_only_written(part: Any) -> bool:

@@ -48,6 +48,26 @@ CASES = [
         absent=("Attention",),
     ),
 ]
+PAST = ", float[N,4,T,8] pk, float[N,4,T,8] pv"
+OWN = "float[N,4,H,8] q, float[N,4,H,8] k, float[N,4,H,8] v"
+ALL = "float[a,b,c,d] y, float[e,f,g,h] nk, float[i,j,l,m] nv"
+SIZES = ({"N": 1, "H": 1, "T": 1}, {"N": 2, "H": 3, "T": 5}, {"N": 2, "H": 1, "T": 4})
+CASES += [
+    Case(f"a cache, causal {causal}", f"y, nk, nv = Attention<is_causal={causal}>(q, k, v, , pk, pv)", OWN + PAST, ALL,
+         opset=23, absent=("Attention",), sizes=SIZES)
+    for causal in (0, 1)
+] + [
+    Case("a cache of fewer heads", "y, nk, nv = Attention<q_num_heads=4,kv_num_heads=2>(q, k, v, , pk, pv)",
+         "float[N,H,32] q, float[N,H,16] k, float[N,H,16] v, float[N,2,T,8] pk, float[N,2,T,8] pv",
+         "float[a,b,c] y, float[e,f,g,h] nk, float[i,j,l,m] nv", opset=23, absent=("Attention",), sizes=SIZES),
+    Case("a cache that nobody reads", "y, nk, nv = Attention(q, k, v, , pk, pv)", OWN + PAST, opset=23,
+         absent=("Attention",), sizes=SIZES),
+    Case("the present without a past", "y, nk = Attention(q, k, v)", OWN, "float[a,b,c,d] y, float[e,f,g,h] nk",
+         opset=23, absent=("Attention",)),
+    Case("half precision with a cache", "y, nk, nv = Attention(q, k, v, , pk, pv)",
+         (OWN + PAST).replace("float[", "float16["), ALL.replace("float[", "float16["), opset=23, absent=("Attention",),
+         sizes=SIZES, target="tensorrt==11"),
+]  # fmt: skip
 NEAR_MISSES = [
     Case(
         "half precision has a kernel",
@@ -62,7 +82,14 @@ NEAR_MISSES = [
         "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v",
         "float[a,b,c,d] y, float[a,b,c,e] z",
         opset=23,
-        skip="cache",
+        skip="its scores",
+    ),
+    Case(
+        "lengths of the cache and a causal mask",
+        "y = Attention<is_causal=1>(q, k, v, , , , n)",
+        "float[N,4,H,8] q, float[N,4,W,8] k, float[N,4,W,8] v, int64[N] n",
+        opset=24,
+        skip="counts from the lengths",
     ),
     Case(
         "a window",
@@ -164,6 +191,20 @@ def test_a_constant_mask_is_looked_at(rows, guarded):
     )
     ops = [n.op_type for n in check_case(RULE, case).graph.node]
     assert ("Equal" in ops) is guarded
+
+
+@pytest.mark.parametrize("lengths", [[3, 7], [1, 1], [7, 2]])
+def test_keys_behind_the_length_of_the_cache_are_left_out(lengths):
+    case = Case("lengths", "y = Attention(q, k, v, , , , n)", f"{QKV}, int64[N] n", opset=24, absent=("Attention",))
+    skip_newer(case)
+    model = model_of(case)
+    before = OnnxRuntimeRunner(model.SerializeToString())
+    assert len(apply(model, (RULE,), case.target).entries) == 1
+    random = np.random.default_rng(3)
+    feed = {n: random.standard_normal((2, 4, s, 8)).astype(np.float32) for n, s in (("q", 5), ("k", 7), ("v", 7))}
+    feed["n"] = np.array(lengths)
+    actual = OnnxRuntimeRunner(model.SerializeToString())(feed)["y"]
+    np.testing.assert_allclose(actual, before(feed)["y"], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", NEAR_MISSES, ids=str)

@@ -51,7 +51,7 @@ def _build(g: Replacement, node: Node, scales: list[float], keeping: dict[int, t
     rest = [1.0 if axis in keeping else scale for axis, scale in enumerate(scales)]
     if all(scale == 1.0 for scale in rest):
         return value
-    return g.op("Resize", value, "", g.const(np.asarray(rest, np.float32)), **node.attributes())
+    return g.resize(value, "", g.const(np.asarray(rest, np.float32)), **node.attributes())
 
 
 def _interpolated(

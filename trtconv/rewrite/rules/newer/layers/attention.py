@@ -13,18 +13,21 @@ from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.heads import later_keys, merge_heads, split_heads
 
+MASK, PAST_KEY, PAST_VALUE, LENGTHS = 3, 4, 5, 6
 HALF = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
-    """Match an Attention without a cache; in half types only for targets that lack the op."""
+    """Match an Attention, with or without a cache; in half types where the target lacks the op or takes no cache."""
     dtype, rank = graph.dtype(node.inputs[0]), graph.rank(node.inputs[0])
-    if graph.target.generation >= 11 and dtype in HALF:
+    read = [bool(o) and (bool(graph.uses(o)) or o in graph.outputs) for o in node.outputs]
+    cached = any(node.input(i) for i in (PAST_KEY, PAST_VALUE, LENGTHS)) or any(read[1:])
+    if graph.target.generation >= 11 and dtype in HALF and not cached:
         return NOT_THIS
-    if any(node.input(i) for i in (4, 5, 6)) or any(o and graph.uses(o) for o in node.outputs[1:]):
-        return Skip("it keeps a cache of keys and values, or gives its scores")
-    if any(o in graph.outputs for o in node.outputs[1:] if o):
-        return Skip("it keeps a cache of keys and values, or gives its scores")
+    if any(read[3:]):
+        return Skip("it gives its scores")
+    if node.input(LENGTHS) and node.attr("is_causal", 0):
+        return Skip("its causal mask counts from the lengths of the cache")
     if any(node.attr(f"{side}_window_size", -1) != -1 for side in ("left", "right")):
         return Skip("it attends within a window around each position (opset 25), which is not written out here")
     if not dtype or rank not in (3, 4):
@@ -57,11 +60,14 @@ def _split(g: Replacement, x: Value, heads: int, rank: int) -> Value:
     return x if rank == 4 else split_heads(g, x, heads)
 
 
-def _build(g: Replacement, node: Node, rank: int, head: int, dtype: int) -> Value:
+def _build(g: Replacement, node: Node, rank: int, head: int, dtype: int) -> tuple[Value, ...]:
     q_heads = int(node.attr("q_num_heads") or _heads(g.index, node.inputs[0]) or 1)
     kv_heads = int(node.attr("kv_num_heads") or _heads(g.index, node.inputs[1]) or q_heads)
     q = _split(g, node.inputs[0], q_heads, rank)
     k, v = (_split(g, x, kv_heads, rank) for x in node.inputs[1:3])
+    if node.input(PAST_KEY):
+        k, v = g.concat(node.inputs[PAST_KEY], k, axis=2), g.concat(node.inputs[PAST_VALUE], v, axis=2)
+    cache = (k, v)
     if q_heads != kv_heads:
         k, v = (_repeated(g, x, q_heads // kv_heads, q_heads) for x in (k, v))
     scale = math.sqrt(node.attr("scale") or 1 / math.sqrt(head))
@@ -83,7 +89,8 @@ def _build(g: Replacement, node: Node, rank: int, head: int, dtype: int) -> Valu
         empty = g.equal(g.reduce("ReduceMax", bias, [-1]), g.scalar(-math.inf, dtype=dtype))
         weights = g.softmax(g.add(scores, g.where(empty, none, bias)), axis=-1)
         y = g.matmul(g.where(empty, none, weights), v)
-    return y if rank == 4 else merge_heads(g, y)
+    results = (y if rank == 4 else merge_heads(g, y), *cache, "")
+    return tuple(r if o else "" for r, o in zip(results, node.outputs, strict=False))
 
 
 def _repeated(g: Replacement, x: Value, times: int, heads: int) -> Value:
@@ -100,21 +107,29 @@ def _bias(g: Replacement, node: Node, q: Value, k: Value, dtype: int) -> Value:
     Not a large number: half precision has none that is beyond every score.
     """
     low, none = g.scalar(-math.inf, dtype=dtype), g.scalar(0.0, dtype=dtype)
-    mask = node.inputs[3] if node.input(3) else ""
+    mask = node.inputs[MASK] if node.input(MASK) else ""
     if mask and g.dtype(mask) == onnx.TensorProto.BOOL:
         mask = g.where(mask, none, low)
+    if node.input(LENGTHS):
+        # Of a cache that is given whole, [N], the keys behind the length are not there yet.
+        length = g.unsqueeze(node.inputs[LENGTHS], 1, 2, 3)
+        absent = g.where(g.less(g.places(k, 2), length), none, low)
+        mask = g.add(mask, absent) if mask else absent
     if not node.attr("is_causal", 0):
         return mask
-    causal = g.where(later_keys(g, q, k, ends_together=False), low, none)
+    # With a cache of the past the last query stands at the last key (ONNX Runtime and ONNX's reference).
+    causal = g.where(later_keys(g, q, k, ends_together=bool(node.input(PAST_KEY))), low, none)
     # A sum, as the op is defined: an infinite bias behind the causal mask is NaN.
     return g.add(mask, causal) if mask else causal
 
 
 def _may_leave_a_row_empty(graph: Graph, node: Node) -> bool:
     """False without a mask, as each position attends to the first one, and for a constant without such a row."""
-    if not node.input(3):
+    if node.input(LENGTHS):
+        return True
+    if not node.input(MASK):
         return False
-    mask = graph.constant(node.inputs[3])
+    mask = graph.constant(node.inputs[MASK])
     if mask is None or node.attr("is_causal", 0):
         return True
     return bool(((mask == 0) if mask.dtype.kind == "b" else np.isneginf(mask)).all(-1).any())
