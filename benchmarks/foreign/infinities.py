@@ -11,8 +11,11 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +25,6 @@ import onnx
 from benchmarks.record import machine, write_result
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
-from trtconv.build import build_engine
-from trtconv.core.errors import TrtconvError
-from trtconv.core.requests import BuildRequest
-from trtconv.core.shape_space.space import parse_space
 from trtconv.rewrite.lowering.spelling import compute_infinities
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -57,10 +56,16 @@ GRAPHS = {
     "Max": f"g (float[N,6] x) => (float[a,b] y) {NINF} {{ y = Max(x, ninf) }}",
     "Pad": "g (float[N,6] x) => (float[a,b] y) <float ninf = {-inf}, int64[4] pads = {0, 1, 0, 1}> { y = Pad(x, pads, ninf) }",
 }
+ALIBI = """g (float[N,T,4] x, bool[N,T] mask) => (float[a,b,c,d] y) <float[1,2,1,1] slope = {0.25, 0.0625}, int64 i0 = {0}, int64 i1 = {1}, int64[1] a1 = {1}, int64[2] a12 = {1, 2}, float ninf = {-inf}, float zero = {0.0}> {
+ s = Shape(x) t = Gather(s, i1) r = Range(i0, t, i1) rc = Unsqueeze(r, a1) d = Sub(r, rc) df = Cast<to=1>(d) bias = Mul(df, slope) xt = Transpose<perm=[0, 2, 1]>(x) s0 = MatMul(x, xt) su = Unsqueeze(s0, a1) sb = Add(su, bias)
+ cz = LessOrEqual(d, i0) mu = Unsqueeze(mask, a12) ok = And(cz, mu) sm = Where(ok, sb, ninf) p = Softmax<axis=-1>(sm) nn = IsNaN(p) w = Where(nn, zero, p) xu = Unsqueeze(x, a1) y = MatMul(w, xu) }"""
+GRAPHS["attention with a causal mask, lengths and ALiBi"] = ALIBI
 ATTENTION = """g (float[8,12,577,64] x, float[8,12,577,64] k, float[8,12,577,64] v, bool[8,1,1,577] m) => (float[8,12,577,64] y) <float ninf = {-inf}, float scale = {0.125}> {
  kt = Transpose<perm=[0, 1, 3, 2]>(k) s0 = MatMul(x, kt) s1 = Mul(s0, scale) s = Where(m, s1, ninf) p = Softmax<axis=3>(s) y = MatMul(p, v) }"""
 TURNS, RUNS = 21, 50
-PRECISIONS = ("auto", "fp32", "fp16")
+PRECISIONS = {"auto": (), "fp32": ("--precision", "fp32")}
+SIDES = {"constant": False, "computed": True}
+AT_ONCE = 12
 
 
 def parse(text: str, *, computed: bool) -> onnx.ModelProto:
@@ -71,13 +76,12 @@ def parse(text: str, *, computed: bool) -> onnx.ModelProto:
     return model
 
 
-def load(model: onnx.ModelProto, folder: Path, name: str, precision: str = "fp32") -> Any:
-    """The engine of a model, as TensorRT's parser reads it."""
-    path, engine = folder / f"{name}.onnx", folder / f"{name}.engine"
+def build(model: onnx.ModelProto, path: Path, *options: str) -> str:
+    """The engine of a model beside its file, as TensorRT's parser reads it; what stderr says where there is none."""
     onnx.save(model, path)
-    space = parse_space(["N=1:2:4"] if "N" in str(model.graph.input) else [])
-    build_engine(BuildRequest(model=path, output=engine, backend="tensorrt", dynamic=space, precision=precision))
-    return backend_of(engine).load(engine)
+    command = [sys.executable, "-m", "trtconv", "build", str(path), "-o", str(path.with_suffix(".engine")), *options]
+    run = subprocess.run(command, capture_output=True, text=True)
+    return run.stderr.replace(f"{path.parent}/", "") if run.returncode else ""
 
 
 def feed_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
@@ -97,16 +101,15 @@ def feed_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     return feed
 
 
-def compare(text: str, folder: Path, *, computed: bool) -> dict[str, Any]:
+def compare(text: str, path: Path, error: str) -> dict[str, Any]:
     """Whether the engine's output is that of ONNX Runtime, and where not, what both have first."""
-    feed = feed_of(parse(text, computed=False))
-    plain = folder / "plain.onnx"
-    onnx.save(parse(text, computed=False), plain)
-    expected = OnnxRuntimeRunner(plain)(feed)["y"]
-    try:
-        output = np.asarray(load(parse(text, computed=computed), folder, "graph")(feed)["y"])
-    except TrtconvError as error:
-        return {"equal": False, "error": error.message.replace(f"{folder}/", "")}
+    if error:
+        return {"equal": False, "error": error.splitlines()[0]}
+    model = parse(text, computed=False)
+    feed = feed_of(model)
+    expected = OnnxRuntimeRunner(model.SerializeToString())(feed)["y"]
+    engine = path.with_suffix(".engine")
+    output = np.asarray(backend_of(engine).load(engine)(**feed)["y"])
     differs = ~np.isclose(output.astype(float), expected.astype(float), 1e-5, 1e-5, equal_nan=True)
     if not differs.any():
         return {"equal": True}
@@ -122,36 +125,47 @@ def seconds(session: Any, feed: dict[str, Any]) -> float:
     return time.perf_counter() - start
 
 
-def ratio(folder: Path, precision: str) -> float:
+def ratio(sides: list[Path]) -> float:
     """The median of constant / computed over the turns."""
     from pycuda import gpuarray
 
-    sides = [load(parse(ATTENTION, computed=c), folder, f"attention{c}", precision) for c in (False, True)]
+    sessions = [backend_of(p.with_suffix(".engine")).load(p.with_suffix(".engine")) for p in sides]
     feed = {n: gpuarray.to_gpu(v) for n, v in feed_of(parse(ATTENTION, computed=False)).items()}
-    ratios = [seconds(sides[0], feed) / seconds(sides[1], feed) for _ in range(TURNS)]
+    for session in sessions:
+        seconds(session, feed)
+    ratios = [seconds(sessions[0], feed) / seconds(sessions[1], feed) for _ in range(TURNS)]
     return round(statistics.median(ratios), 3)
 
 
 def main() -> None:
-    """Run all graphs and write the record."""
+    """Build all engines side by side, run them and write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
     import pycuda.driver as cuda
 
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(AT_ONCE) as pool:
         folder = Path(name)
-        rows = {}
-        for title, text in GRAPHS.items():
-            rows[title] = {
-                "constant": compare(text, folder, computed=False), "computed": compare(text, folder, computed=True)
-            }  # fmt: skip
-            print(title, rows[title], flush=True)
+        builds = {}
+        for number, (title, text) in enumerate([*GRAPHS.items(), *((p, ATTENTION) for p in PRECISIONS)]):
+            arguments = ["--dynamic", "N=1:2:4", *(["--dynamic", "T=1:4:8"] if "[N,T" in text else [])] if title in GRAPHS else PRECISIONS[title]
+            for computed in SIDES.values():
+                path = folder / f"{number}{computed}.onnx"
+                built = pool.submit(build, parse(text, computed=computed), path, *arguments)
+                builds[title, computed] = (path, built)
         os.environ["TRTCONV_CUDA"] = "pycuda"
         cuda.init()
         context = cuda.Device(0).retain_primary_context()
+        rows = {}
+        for title, text in GRAPHS.items():
+            sides = {side: builds[title, computed] for side, computed in SIDES.items()}
+            rows[title] = {side: compare(text, path, built.result()) for side, (path, built) in sides.items()}
+            print(title, rows[title], flush=True)
         context.push()
-        ratios = {precision: ratio(folder, precision) for precision in PRECISIONS}
+        ratios = {}
+        for precision in PRECISIONS:
+            errors = [builds[precision, computed][1].result() for computed in SIDES.values()]
+            ratios[precision] = errors if any(errors) else ratio([builds[precision, c][0] for c in SIDES.values()])
         print(ratios)
     record = machine("tensorrt", "onnx", "onnxruntime")
     write_result(options.output, {**record, "graphs": rows, "constant_over_computed": ratios})

@@ -2,10 +2,12 @@
 
 import json
 from contextlib import suppress
+from threading import Event, Thread
 
 import pytest
 
 import trtconv
+from trtconv.api.calls import requested_module
 
 
 def test_the_page_ran(page):
@@ -108,3 +110,20 @@ def test_a_module_that_raises_is_told_with_its_line(here, tmp_path):
     with pytest.raises(trtconv.TrtconvError) as caught:
         trtconv.convert(here.net, inputs={"x": "float32[2,9]"}, output=tmp_path / "new")
     assert "net.py:" in caught.value.where
+
+
+@pytest.mark.parametrize("model", ["net.py:Net", "live", None])
+def test_calls_from_several_threads_wait_for_their_turn(here, model):
+    """Two at once leave `sys.stdout` redirected, and torch's exporters mix up what they trace."""
+    entered = Event()
+
+    def enter():
+        with requested_module(here.net if model == "live" else model):
+            entered.set()
+
+    thread = Thread(target=enter)
+    with requested_module("other.py:Net"):
+        thread.start()
+        assert not entered.wait(0.2)
+    thread.join(10)
+    assert entered.is_set()

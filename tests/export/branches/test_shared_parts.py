@@ -86,6 +86,7 @@ def test_an_if_holds_a_table_and_its_interpolation_alone(write_module, export):
     assert recorded["then"] == recorded["else"] == [[1, 3, "(H//2)", "(W//2)"]]
 
 
+@pytest.mark.slow
 def test_one_side_may_go_further_than_the_other(write_module, export):
     source = f"{write_module(PADDED)}:Padded"
     graph = onnx.load(export(source, ["x:float32[N,1,T]"], "N=1:2:3 T=9:30:64").model).graph

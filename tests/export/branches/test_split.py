@@ -266,6 +266,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_a_part_of_a_side_is_traced_within_the_side(write_module, export):
     """Of windows of 4, one is a case of its own: sizes with H or W of 4 are cut once more, and have no third part."""
     result = export(f"{write_module(SHIFTED)}:Net", ["x:float32[1,H,W]"], "H=4:8:12%4 W=4:8:12%4")
@@ -289,6 +290,7 @@ class Crop(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_a_case_at_the_end_of_a_part_is_a_part_of_its_own(write_module, export):
     """torchvision's centre crop: of 16 rows or more, those of 16 are not cut."""
     result = export(f"{write_module(CROP)}:Crop", ["x:float32[N,2,H,W]"], "N=1:2:2 H=1:20:40 W=1:20:40")

@@ -18,8 +18,6 @@ SCANNED, COLLECTED = "scan_input_axes", "scan_output_axes"
 CONVOLUTIONS = ("Conv", "ConvTranspose")
 # Their bounds and values are read from constants alone.
 READ_AS_CONSTANTS = ("Clip", "Pad")
-# The largest number of FP32, and of FP16, times this is infinite.
-BEYOND = 1e4
 
 
 def spell_for_parsers(model: onnx.ModelProto, target: Target) -> None:
@@ -144,11 +142,11 @@ def leave_infinite_bounds_out(model: onnx.ModelProto) -> None:
 
 
 def compute_infinities(model: onnx.ModelProto) -> None:
-    """Let the model compute each infinite constant of one element: the largest number of its dtype times 1e4.
+    """Let the model gather each infinite constant of one element from a constant of two.
 
     The engines of 8.6.0 have 1e38 for it where Where, a comparison or a scatter reads it: a row that is masked
     throughout had 1/n for NaN after its Softmax, and `x == inf` was never true. Constants of more elements keep their
-    infinities, and so does what is computed (measured on an H200: benchmarks/results/gpu_infinities.json). To be called
+    infinities (measured on an H200: benchmarks/results/gpu_infinities.json). To be called
     after all rules, which tell a mask by its constant.
     """
     graph = model.graph
@@ -205,10 +203,10 @@ def _computed(graph: onnx.GraphProto, tensor: onnx.TensorProto, name: str, names
         graph.initializer.append(numpy_helper.from_array(infinity, constant))
         for node in on_constants:
             node.input[1:] = [constant if i == name else i for i in node.input[1:]]
-    largest = np.copysign(np.full_like(infinity, np.finfo(infinity.dtype).max), infinity)
-    factors = {"largest": largest, "beyond": np.asarray(BEYOND, infinity.dtype)}
+    # A product of constants, the logarithm of zero or a slice Myelin folds, and has 1e38 again; not what is gathered.
     inputs = []
-    for part, value in factors.items():
+    values = {"or-zero": np.asarray([infinity.item(), 0], infinity.dtype), "first": np.zeros(infinity.shape, np.int64)}
+    for part, value in values.items():
         inputs.append(free_name(f"{name}/{part}", names))
         graph.initializer.append(numpy_helper.from_array(value, inputs[-1]))
-    return [helper.make_node("Mul", inputs, [name], name=f"{name}/product")]
+    return [helper.make_node("Gather", inputs, [name], name=f"{name}/gather")]

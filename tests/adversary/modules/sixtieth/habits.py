@@ -66,7 +66,7 @@ class A7421NoRunningStats(nn.Module):
         return self.c(self.b(self.a(x))) + x.mean((2, 3), keepdim=True)
 
 
-@attack("x:float32[N,T,4]=-2:2", "w:float32[N,4,3]=-1:1", dims="N=1:2:4 T=1:3:5", kinds=FINITE)
+@attack("x:float32[N,T,4]=-2:2", "w:float32[N,4,3]=-1:1", dims="N=1:2:4 T=1:3:5", kinds=FINITE, refused="cannot be exported")
 class A7422Vmap(nn.Module):
     """torch.vmap over the batch with a None dim and out_dims, nested over rows; an ensemble by stack_module_state and functional_call."""
 
@@ -84,7 +84,7 @@ class A7422Vmap(nn.Module):
         return y, z, e.var(0, unbiased=False)
 
 
-@forward("x:float32[N,T,4]=-2:2", "w:float32[N,4,3]=-1:1", dims="N=1:2:4 T=1:3:5", kinds=FINITE)
+@forward("x:float32[N,T,4]=-2:2", "w:float32[N,4,3]=-1:1", dims="N=1:2:4 T=1:3:5", kinds=FINITE, refused="cannot be exported")
 def A7431VmapOnce(self, x, w):
     """One vmap over the batch, with a None dim and out_dims of 1."""
     return torch.vmap(lambda a, m, c: a @ m + c, in_dims=(0, 0, None), out_dims=1)(x, w, torch.ones(3))
@@ -110,7 +110,7 @@ class A7433Ensemble(nn.Module):
         return torch.vmap(lambda p, b: torch.func.functional_call(self.m[0], (p, b), (x,)))(params, buffers).mean(0)
 
 
-@attack("x:float32[N,3]=-2:2", dims="N=1:2:4", kinds=FINITE)
+@attack("x:float32[N,3]=-2:2", dims="N=1:2:4", kinds=FINITE, refused="cannot be exported")
 class A7423Grad(nn.Module):
     """A gradient in forward: a force from an energy by torch.func.grad under vmap, and a Jacobian's trace by jvp."""
 
@@ -237,7 +237,7 @@ class A7429HalfNet(nn.Module):
         return (p @ x).to(torch.bfloat16).float() + y.float()
 
 
-@attack("x:float32[N,C2,H]=-2:2", dims="N=1:2:3 C2=2:4:8%2 H=3:5:8", kinds=FINITE)
+@attack("x:float32[N,C2,H]=-2:2", dims="N=1:2:3 C2=2:4:8%2 H=3:5:8", kinds=FINITE, refused="depends on the size")
 class A7430Iterators(nn.Module):
     """Chunks over a dynamic axis, einops-like reshapes by unflatten, tensor_split at indices, sums by a generator, a walrus, match, zip of unbind."""
 

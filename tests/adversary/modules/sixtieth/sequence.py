@@ -120,7 +120,7 @@ class A7368Rwkv4(nn.Module):
         return self.o(r * torch.stack(out, 1)), torch.stack([aa, bb, pp])
 
 
-@attack("x:float32[N,T,8]=-2:2", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@attack("x:float32[N,T,8]=-2:2", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="cannot hold it as a loop")
 class A7369Rwkv7State(nn.Module):
     """RWKV-7's delta rule: a state matrix, w = exp(-exp(-0.5) sigmoid), normalised kk, in a loop that writes into empty_like."""
 
@@ -276,7 +276,7 @@ class A7374AlibiWindow(nn.Module):
         return (p @ v).transpose(1, 2).flatten(2)
 
 
-@attack("x:float32[N,T,8]=-2:2", dims="N=1:2:3 T=1:6:11", kinds=FINITE)
+@attack("x:float32[N,T,8]=-2:2", dims="N=1:2:3 T=1:6:11", kinds=FINITE, refused="linalg_solve_triangular")
 class A7375GatedDeltaNet(nn.Module):
     """Linear attention with a decay in log space and the causal product written with tril and cumsum; l2norm with rsqrt; a chunk loop by T // 4."""
 

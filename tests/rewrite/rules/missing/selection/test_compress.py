@@ -11,8 +11,10 @@ CASES = [
     Case("rows of an axis", "y = Compress<axis=1>(x, c)", **X),
     Case("from the end", "y = Compress<axis=-1>(x, c)", **X),
     Case("a shorter condition", "y = Compress<axis=1>(x, c)", **(X | {"inputs": "float[N,H] x, bool[3] c"})),
+    Case("a constant condition", "y = Compress<axis=1>(x, c)",
+         **(X | {"inputs": "float[N,3] x", "constants": "bool[3] c = {1, 0, 1}", "absent": ("Compress", "NonZero")})),
     Case("elements", "y = Compress(x, c)", **(X | {"outputs": "float[a] y"})),
-]
+]  # fmt: skip
 NEAR_MISSES = [Case("a target without NonZero", "y = Compress<axis=1>(x, c)", **(X | {"target": "tensorrt-rtx"}))]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
@@ -24,7 +26,10 @@ def _build(g: Replacement, node: Node, axis: int | None) -> Value:
     value, condition = node.inputs
     if axis is None:
         value, axis = g.reshape(value, -1), 0
-    return g.gather(value, g.squeeze(g.op("NonZero", condition), 0), axis=axis)
+    mask = g.index.constant(condition)
+    # The builder of 8.6 makes no constant of booleans.
+    indices = g.squeeze(g.op("NonZero", condition), 0) if mask is None else g.const(np.flatnonzero(mask))
+    return g.gather(value, indices, axis=axis)
 
 
 RULE = Rule(
