@@ -5,6 +5,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import external_data_helper
 
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.targets import parse_target
@@ -122,6 +123,17 @@ def test_other_constants_are_left(text):
     before = model.SerializeToString(deterministic=True)
     compute_infinities(model)
     assert model.SerializeToString(deterministic=True) == before
+
+
+def test_weights_on_disk_are_not_read():
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[N] x) => (float[a] y) <float w = {-inf}> { y = Max(x, w) }')
+    (tensor,) = model.graph.initializer
+    tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), "w"))
+    external_data_helper.set_external_data(tensor, "absent.data")
+    tensor.ClearField("raw_data")
+    compute_infinities(model)
+    spell_for_parsers(model, parse_target("tensorrt==8.6"))
+    assert [n.op_type for n in model.graph.node] == ["Max"]
 
 
 @pytest.mark.parametrize(("call", "operator"), [

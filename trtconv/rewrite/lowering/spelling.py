@@ -168,6 +168,8 @@ def compute_infinities(model: onnx.ModelProto) -> None:
 
 
 def _is_one_infinity(tensor: onnx.TensorProto) -> bool:
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:  # weights, which are not read here
+        return False
     if tensor.data_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16) or np.prod(tensor.dims) != 1:
         return False
     return bool(np.isinf(numpy_helper.to_array(tensor)).all())

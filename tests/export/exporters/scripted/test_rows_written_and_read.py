@@ -64,7 +64,10 @@ BODIES = {
 }
 
 
-SLOW = ("element by element", "there and back", "overlapping sums", "a recursive filter", "with all that was written")
+SLOW = (
+    "element by element", "there and back", "overlapping sums", "a recursive filter", "with all that was written",
+    "on one of two sides",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
