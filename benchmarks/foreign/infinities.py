@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - the text of a graph stands on one line
 """Infinite constants in engines of 8.6: `foreign.infinities JSON`, on a GPU.
 
-Each graph is built twice, as it is written and with its infinities computed, and both are run beside ONNX Runtime on
+Each graph is built twice, as it is written and with its infinities gathered, and both are run beside ONNX Runtime on
 rows that are masked throughout and on infinities. Then an attention with a mask is timed both ways, in turn, at 8.6's
 defaults: the median ratio of the time with a constant to the time with a computed infinity.
 """
@@ -25,7 +25,7 @@ import onnx
 from benchmarks.record import machine, write_result
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.backends.select import backend_of
-from trtconv.rewrite.lowering.spelling import compute_infinities
+from trtconv.rewrite.lowering.spelling import gather_infinities
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
 MASKED = "(float[N,6] x, bool[N,6] m) => (float[a,b] y)"
@@ -65,14 +65,15 @@ ATTENTION = """g (float[8,12,577,64] x, float[8,12,577,64] k, float[8,12,577,64]
 TURNS, RUNS = 21, 50
 PRECISIONS = {"auto": (), "fp32": ("--precision", "fp32")}
 SIDES = {"constant": False, "computed": True}
+RANGES = {"N": "N=1:2:4", "T": "T=1:4:8"}
 AT_ONCE = 12
 
 
 def parse(text: str, *, computed: bool) -> onnx.ModelProto:
-    """The graph as it is written, or with its infinities computed."""
+    """The graph as it is written, or with its infinities gathered."""
     model = onnx.parser.parse_model(HEADER + text)
     if computed:
-        compute_infinities(model)
+        gather_infinities(model)
     return model
 
 
@@ -84,8 +85,14 @@ def build(model: onnx.ModelProto, path: Path, *options: str) -> str:
     return run.stderr.replace(f"{path.parent}/", "") if run.returncode else ""
 
 
+def load(path: Path) -> Any:
+    """The engine beside a model's file."""
+    engine = path.with_suffix(".engine")
+    return backend_of(engine).load(engine)
+
+
 def feed_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
-    """Numbers, infinities of both signs and NaN; of a mask the first row is false and the second one true."""
+    """Numbers, and both infinities without a mask; of a mask the first row is false and the second one true."""
     rng = np.random.default_rng(0)
     feed = {}
     for value in model.graph.input:
@@ -108,8 +115,7 @@ def compare(text: str, path: Path, error: str) -> dict[str, Any]:
     model = parse(text, computed=False)
     feed = feed_of(model)
     expected = OnnxRuntimeRunner(model.SerializeToString())(feed)["y"]
-    engine = path.with_suffix(".engine")
-    output = np.asarray(backend_of(engine).load(engine)(**feed)["y"])
+    output = np.asarray(load(path)(**feed)["y"])
     differs = ~np.isclose(output.astype(float), expected.astype(float), 1e-5, 1e-5, equal_nan=True)
     if not differs.any():
         return {"equal": True}
@@ -129,7 +135,7 @@ def ratio(sides: list[Path]) -> float:
     """The median of constant / computed over the turns."""
     from pycuda import gpuarray
 
-    sessions = [backend_of(p.with_suffix(".engine")).load(p.with_suffix(".engine")) for p in sides]
+    sessions = [load(p) for p in sides]
     feed = {n: gpuarray.to_gpu(v) for n, v in feed_of(parse(ATTENTION, computed=False)).items()}
     for session in sessions:
         seconds(session, feed)
@@ -148,7 +154,8 @@ def main() -> None:
         folder = Path(name)
         builds = {}
         for number, (title, text) in enumerate([*GRAPHS.items(), *((p, ATTENTION) for p in PRECISIONS)]):
-            arguments = ["--dynamic", "N=1:2:4", *(["--dynamic", "T=1:4:8"] if "[N,T" in text else [])] if title in GRAPHS else PRECISIONS[title]
+            ranges = [r for dim, r in RANGES.items() if f"[{dim}," in text or f",{dim}" in text]
+            arguments = [*(word for r in ranges for word in ("--dynamic", r)), *PRECISIONS.get(title, ())]
             for computed in SIDES.values():
                 path = folder / f"{number}{computed}.onnx"
                 built = pool.submit(build, parse(text, computed=computed), path, *arguments)

@@ -152,19 +152,19 @@ def load(
 @contextmanager
 def requested_module(model: Module | None) -> Iterator[str | LiveModule | None]:
     """The module as requests name it, in this thread's turn; a live one is put back in the end."""
-    if model is None or isinstance(model, (str, PathLike)):
-        with _TURN:
+    with _TURN:
+        if model is None or isinstance(model, (str, PathLike)):
             yield None if model is None else str(model)
-        return
-    if not hasattr(model, "state_dict"):
-        raise InvalidRequestError(
-            f"a module must be an nn.Module or a text, got {type(model).__name__}",
-            hint='pass the module itself, or "path/to/file.py:factory"',
-        )
-    from trtconv.export.live import borrowed, live_module
+            return
+        if not hasattr(model, "state_dict"):
+            raise InvalidRequestError(
+                f"a module must be an nn.Module or a text, got {type(model).__name__}",
+                hint='pass the module itself, or "path/to/file.py:factory"',
+            )
+        from trtconv.export.live import borrowed, live_module
 
-    with _TURN, borrowed(model):
-        yield live_module(model)
+        with borrowed(model):
+            yield live_module(model)
 
 
 def parameters(module: str | LiveModule | None) -> Sequence[str]:

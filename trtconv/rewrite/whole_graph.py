@@ -20,7 +20,7 @@ from trtconv.rewrite.lowering.level_branches import level_branches
 from trtconv.rewrite.lowering.lower import lower_opset
 from trtconv.rewrite.lowering.raise_opset import raise_opset
 from trtconv.rewrite.lowering.settled_ifs import settle_ifs
-from trtconv.rewrite.lowering.spelling import compute_infinities, spell_for_parsers
+from trtconv.rewrite.lowering.spelling import gather_infinities, spell_for_parsers
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
 
 # Leftovers are tidied with the rules of the cleanup group, and left when the user left those out.
@@ -56,7 +56,7 @@ def rewrite_graph(
             break
         apply_rules(model, rules, setting, progress, record)
     if setting.target.generation == 8:
-        compute_infinities(model)
+        gather_infinities(model)
     refuse_silently_wrong(model, setting.target, record.skipped)
     record.notes += [*advice(record.skipped), *lacking(model, setting.target, record.skipped)]
     record.notes += [*drawing_note(model), *tie_note(record.entries)]

@@ -10,8 +10,8 @@ from onnx import external_data_helper
 from trtconv.core.model.bodies import walk_nodes
 from trtconv.core.targets import parse_target
 from trtconv.rewrite.lowering.spelling import (
-    compute_infinities,
     count_axes_from_start,
+    gather_infinities,
     spell_for_parsers,
     write_kernel_shapes,
 )
@@ -81,6 +81,7 @@ INFINITE = {
     "half precision": 'agraph (float16[N,6] x, bool[N,6] m) => (float16[a,b] y) <float16 inf = {64512}> { y = Where(m, x, inf) }',
     "a filled tensor": 'agraph (float[N,6] x, bool[N,6] m) => (float[a,b] y) { s = Shape(x) k = ConstantOfShape<value = float[1] {-inf}>(s) y = Where(m, x, k) }',
     "in a body": 'agraph (float[N,6] x, int64 t, bool go) => (float[a,b] y) <float inf = {-inf}> { y = Loop(t, go, x) <body = b (int64 i, bool c, float[N,6] v) => (bool c2, float[N,6] w) { p = Constant<value_float = inf>() q = Less(v, p) r = Where(q, v, inf) w = Max(r, v) c2 = Identity(c) }> }',
+    "a name of two branches": 'agraph (float[N,6] x, bool[N,6] m, bool go) => (float[a,b] y, float[c,d] z) <int64[4] p = {0, 1, 0, 1}, float one = {1.0}> { y = If(go) <then_branch = t () => (float[e,f] r) <float c = {-inf}> { w = Where(m, x, c) r = Pad(w, p, c) }, else_branch = s () => (float[g,h] r2) <float c = {2.0}> { v = Pad(x, p, c) r2 = Clip(v, c) }> z = Mul(x, one) }',
     "beside Pad": 'agraph (float[N,6] x, bool[N,6] m) => (float[a,b] y, float[c,d] z) <float inf = {-inf}, int64[4] p = {0, 1, 0, 1}> { y = Where(m, x, inf) z = Pad(x, p, inf) }',
 }  # fmt: skip
 
@@ -99,7 +100,7 @@ def run_at_three(model):
 def test_infinite_constants_of_one_element_are_computed(text):
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
     expected = run_at_three(model)
-    compute_infinities(model)
+    gather_infinities(model)
     onnx.checker.check_model(model)
     for one, other in zip(expected, run_at_three(model), strict=True):
         assert one.tolist() == other.tolist()
@@ -108,7 +109,7 @@ def test_infinite_constants_of_one_element_are_computed(text):
     assert not {name for node in others for name in node.input} & infinite
     assert not any(n.op_type in ("Constant", "ConstantOfShape") for n in walk_nodes(model.graph.node))
     text = onnx.printer.to_text(model)
-    compute_infinities(model)
+    gather_infinities(model)
     assert onnx.printer.to_text(model) == text
 
 
@@ -121,7 +122,7 @@ def test_infinite_constants_of_one_element_are_computed(text):
 def test_other_constants_are_left(text):
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
     before = model.SerializeToString(deterministic=True)
-    compute_infinities(model)
+    gather_infinities(model)
     assert model.SerializeToString(deterministic=True) == before
 
 
@@ -131,7 +132,7 @@ def test_weights_on_disk_are_not_read():
     tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), "w"))
     external_data_helper.set_external_data(tensor, "absent.data")
     tensor.ClearField("raw_data")
-    compute_infinities(model)
+    gather_infinities(model)
     spell_for_parsers(model, parse_target("tensorrt==8.6"))
     assert [n.op_type for n in model.graph.node] == ["Max"]
 

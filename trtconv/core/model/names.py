@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from trtconv.core.model.bodies import graphs_of, walk_nodes
+
+if TYPE_CHECKING:
+    import onnx
 
 
 def numbered_names(stem: str) -> Iterator[str]:
@@ -17,3 +23,11 @@ def free_name(stem: str, names: set[str]) -> str:
     name = next(n for n in numbered_names(stem) if n not in names)
     names.add(name)
     return name
+
+
+def names_in(graph: onnx.GraphProto) -> set[str]:
+    """Every name of a value in a graph and its bodies."""
+    names = {value.name for value in (*graph.input, *graph.output)}
+    names.update(tensor.name for part in graphs_of(graph) for tensor in part.initializer)
+    names.update(name for node in walk_nodes(graph.node) for name in (*node.input, *node.output))
+    return names

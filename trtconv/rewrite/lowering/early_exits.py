@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.ledger.records import LedgerEntry, Proof
 from trtconv.core.model.bodies import graphs_of, replace_nodes, walk_nodes
-from trtconv.core.model.names import free_name
+from trtconv.core.model.names import free_name, names_in
 from trtconv.core.model.provenance import Origin
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, node_text
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, constant_of
@@ -27,7 +27,7 @@ def cut_early_exits(model: onnx.ModelProto, setting: RewriteSetting, record: Rew
     """
     if not any(n.op_type == "Loop" for n in walk_nodes(model.graph.node)):
         return
-    names = {name for n in walk_nodes(model.graph.node) for name in (*n.input, *n.output)}
+    names = names_in(model.graph)
     true = {"", *_true_constants(model.graph)}
     for graph in graphs_of(model.graph):
         loops = [n for n in graph.node if _ends_early(n, true)]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
-
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from trtconv.core.model.bodies import graphs_of, replace_nodes, walk_nodes
-from trtconv.core.model.names import free_name
+from trtconv.core.model.bodies import bodies_of, graphs_of, replace_nodes, walk_nodes
+from trtconv.core.model.names import free_name, names_in
 from trtconv.core.targets import Target
 from trtconv.rewrite.graph.facts import inferred
 from trtconv.rewrite.graph.index import DEFAULT_DOMAINS, constant_of
@@ -28,7 +26,7 @@ def spell_for_parsers(model: onnx.ModelProto, target: Target) -> None:
         write_constants_as_tensors(model)
         write_kernel_shapes(model)
         name_loop_conditions_apart(model)
-        leave_infinite_bounds_out(model)
+        leave_infinite_bounds_out(model.graph)
 
 
 def write_constants_as_tensors(model: onnx.ModelProto) -> None:
@@ -107,7 +105,7 @@ def name_loop_conditions_apart(model: onnx.ModelProto) -> None:
     """
     graph = model.graph
     public = {value.name for value in (*graph.input, *graph.output)}
-    names = {name for node in walk_nodes(graph.node) for name in (*node.input, *node.output)} | public
+    names = names_in(graph)
     for position, node in reversed(list(enumerate(graph.node))):
         if node.op_type != "Loop" or node.domain not in DEFAULT_DOMAINS or node.input[1] not in public:
             continue
@@ -116,24 +114,23 @@ def name_loop_conditions_apart(model: onnx.ModelProto) -> None:
         node.input[1] = condition
 
 
-def leave_infinite_bounds_out(model: onnx.ModelProto) -> None:
-    """Write a Clip with an infinite constant for one bound as the Max or Min that is left; 8.6.0 refuses that bound."""
-    graph = model.graph
-    tensors = {t.name: t for part in graphs_of(graph) for t in part.initializer}
-    tensors |= {n.output[0]: t for n in walk_nodes(graph.node) if n.op_type == "Constant" and (t := constant_of(n))}
-    for name in {value.name for value in graph.input} & set(tensors):
-        del tensors[name]
-    for node in walk_nodes(graph.node):
+def leave_infinite_bounds_out(graph: onnx.GraphProto, outer: frozenset[str] = frozenset()) -> None:
+    """Write a Clip with an infinite constant for one bound as the Max or Min that is left; 8.6.0 refuses that bound.
+
+    `outer` names the infinite constants of the graphs around.
+    """
+    infinite = outer | _infinite_constants(graph)
+    for node in graph.node:
+        for body in bodies_of(node):
+            leave_infinite_bounds_out(body, infinite)
         if node.op_type != "Clip" or node.domain not in DEFAULT_DOMAINS:
             continue
-        value, *bounds = node.input
-        low, high = (*bounds, "", "")[:2]
-        no_low, no_high = (name in tensors and _is_one_infinity(tensors[name]) for name in (low, high))
-        if no_low and no_high:
+        value, low, high = (*node.input, "", "")[:3]
+        if low in infinite and high in infinite:
             node.op_type, inputs = "Identity", [value]
-        elif no_low and high:
+        elif low in infinite and high:
             node.op_type, inputs = "Min", [value, high]
-        elif no_high and low:
+        elif high in infinite and low:
             node.op_type, inputs = "Max", [value, low]
         else:
             continue
@@ -141,30 +138,45 @@ def leave_infinite_bounds_out(model: onnx.ModelProto) -> None:
         node.input.extend(inputs)
 
 
-def compute_infinities(model: onnx.ModelProto) -> None:
+def gather_infinities(model: onnx.ModelProto) -> None:
     """Let the model gather each infinite constant of one element from a constant of two.
 
     The engines of 8.6.0 have 1e38 for it where Where, a comparison or a scatter reads it: a row that is masked
     throughout had 1/n for NaN after its Softmax, and `x == inf` was never true. Constants of more elements keep their
-    infinities (measured on an H200: benchmarks/results/gpu_infinities.json). To be called
-    after all rules, which tell a mask by its constant.
+    infinities (measured on an H200: benchmarks/results/gpu_infinities.json). To be called after all rules, which tell a
+    mask by its constant.
     """
-    graph = model.graph
-    given_values = {value.name for value in graph.input}
-    names = given_values | {t.name for part in graphs_of(graph) for t in part.initializer}
-    names.update(name for node in walk_nodes(graph.node) for name in (*node.input, *node.output))
+    graph, names = model.graph, set[str]()
     # Bodies first: a graph whose nodes are replaced has other bodies than before.
     for part in reversed(list(graphs_of(graph))):
-        infinities = [t for t in part.initializer if t.name not in given_values and _is_one_infinity(t)]
-        nodes = [node for tensor in infinities for node in _computed(graph, tensor, tensor.name, names)]
-        computed_names = {node.output[0] for node in nodes}
+        infinite = _infinite_constants(part)
+        if not infinite and not any(_infinity_in(node) for node in part.node):
+            continue
+        names = names or names_in(graph)
+        constants = [t for t in part.initializer if t.name in infinite]
+        nodes = [node for tensor in constants for node in _gathered(graph, part, tensor, tensor.name, names)]
+        gathered = {node.output[0] for node in nodes}
         for node in part.node:
-            nodes += _without_infinity(graph, node, names)
-        if any(node is not other for node, other in zip_longest(nodes, part.node)):
-            for tensor in infinities:
-                if tensor.name in computed_names:
-                    part.initializer.remove(tensor)
-            replace_nodes(part, nodes)
+            nodes += _without_infinity(graph, part, node, names)
+        for tensor in constants:
+            if tensor.name in gathered:
+                part.initializer.remove(tensor)
+        replace_nodes(part, nodes)
+
+
+def _infinite_constants(part: onnx.GraphProto) -> frozenset[str]:
+    """The constants of one graph, without its bodies, that are one infinite number and no input."""
+    inputs = {value.name for value in part.input}
+    names = {t.name for t in part.initializer if t.name not in inputs and _is_one_infinity(t)}
+    return frozenset(names | {n.output[0] for n in part.node if n.op_type == "Constant" and _infinity_in(n)})
+
+
+def _infinity_in(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """The infinity that a Constant holds, or that a ConstantOfShape fills with."""
+    if node.op_type not in ("Constant", "ConstantOfShape") or node.domain not in DEFAULT_DOMAINS:
+        return None
+    tensor = constant_of(node)
+    return tensor if tensor is not None and _is_one_infinity(tensor) else None
 
 
 def _is_one_infinity(tensor: onnx.TensorProto) -> bool:
@@ -175,28 +187,31 @@ def _is_one_infinity(tensor: onnx.TensorProto) -> bool:
     return bool(np.isinf(numpy_helper.to_array(tensor)).all())
 
 
-def _without_infinity(graph: onnx.GraphProto, node: onnx.NodeProto, names: set[str]) -> list[onnx.NodeProto]:
-    """The node, or what computes the infinity that it holds."""
-    if node.op_type not in ("Constant", "ConstantOfShape") or node.domain not in DEFAULT_DOMAINS:
-        return [node]
-    tensor = constant_of(node)
-    if tensor is None or not _is_one_infinity(tensor):
+def _without_infinity(
+    graph: onnx.GraphProto, part: onnx.GraphProto, node: onnx.NodeProto, names: set[str]
+) -> list[onnx.NodeProto]:
+    """The node, or what gathers the infinity that it holds."""
+    tensor = _infinity_in(node)
+    if tensor is None:
         return [node]
     if node.op_type == "Constant":
-        return _computed(graph, tensor, node.output[0], names) or [node]
+        return _gathered(graph, part, tensor, node.output[0], names) or [node]
     scalar = numpy_helper.from_array(numpy_helper.to_array(tensor).reshape(()))
     infinity = free_name(f"{node.output[0]}/infinity", names)
     expand = helper.make_node("Expand", [infinity, node.input[0]], node.output[:1], name=node.name)
-    return [*_computed(graph, scalar, infinity, names), expand]
+    return [*_gathered(graph, part, scalar, infinity, names), expand]
 
 
-def _computed(graph: onnx.GraphProto, tensor: onnx.TensorProto, name: str, names: set[str]) -> list[onnx.NodeProto]:
-    """The node whose result `name` is the infinity, none where only nodes that want a constant read it.
+def _gathered(
+    graph: onnx.GraphProto, part: onnx.GraphProto, tensor: onnx.TensorProto, name: str, names: set[str]
+) -> list[onnx.NodeProto]:
+    """The node of `part` whose result `name` is the infinity, none where only nodes that want a constant read it.
 
     Beside other readers they read a constant of their own.
     """
     infinity = numpy_helper.to_array(tensor)
-    readers = [n for n in walk_nodes(graph.node) if name in n.input]
+    # Names are those of a graph and its bodies: another branch may have the same one for something else.
+    readers = [n for n in walk_nodes(part.node) if name in n.input]
     on_constants = [n for n in readers if n.op_type in READ_AS_CONSTANTS and name not in n.input[:1]]
     if readers and len(on_constants) == len(readers):
         return []
