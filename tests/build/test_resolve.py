@@ -15,9 +15,12 @@ from trtconv.build.resolve import HASHED_BY_CONTENT, NOT_IN_ENGINE, Machine, Res
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import set_metadata
 from trtconv.core.model.provenance import SPACE_KEY
-from trtconv.core.requests import BuildRequest
+from trtconv.core.progress import SilentProgress
+from trtconv.core.requests import BuildRequest, RewriteRequest
 from trtconv.core.shape_space.space import ShapeSpace, parse_space
+from trtconv.core.targets import parse_target
 from trtconv.core.tensors import parse_tensor
+from trtconv.rewrite import rewrite_model
 
 BACKENDS = {
     name: Capabilities(
@@ -198,3 +201,18 @@ def test_two_libraries_of_one_name_are_refused(base, tmp_path):
     libraries = (tmp_path / "a" / "libown.so", tmp_path / "b" / "libown.so")
     with pytest.raises(InvalidRequestError, match=r"two plugin libraries are called 'libown\.so'"):
         resolve_build(dataclasses.replace(base, plugins=libraries))
+
+
+def test_a_rewritten_model_that_was_edited_is_refused(base, tmp_path):
+    rewritten = tmp_path / "m.trt.onnx"
+    rewrite_model(RewriteRequest(base.model, rewritten, parse_target("tensorrt==10")), SilentProgress())
+    request = dataclasses.replace(base, model=rewritten)
+    assert resolve_build(request).ledger_sha256
+    model = onnx.load(rewritten)
+    model.graph.doc_string = "edited"
+    onnx.save(model, rewritten)
+    with pytest.raises(InvalidRequestError, match=r"is not the one that 'm\.rewrites\.json' describes"):
+        resolve_build(request)
+    under_another_name = tmp_path / "edited.onnx"
+    rewritten.rename(under_another_name)
+    assert not resolve_build(dataclasses.replace(base, model=under_another_name)).ledger_sha256

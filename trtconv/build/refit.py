@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.select import backend_of
 from trtconv.backends.tensorrt.manifest import EngineManifest, read_engine_manifest, write_manifest
-from trtconv.core.artifacts import beside, write_bytes
+from trtconv.core.artifacts import write_bytes
 from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.set_lock import locked_set
+from trtconv.core.ledger.reading import ledger_digest
 from trtconv.core.model.file import load_model, model_files
 from trtconv.core.model.provenance import REFERENCE_KEY
 from trtconv.core.precision import QUANTISED_NAMES, TYPED
@@ -75,14 +76,15 @@ def refit_engine(
 ) -> RefitResult:
     """Write `output`, the engine that was built from `graph`, with the weights of `model`; and its manifest.
 
-    Raises InvalidRequestError where `graph` is not what the engine was built from or `model` is another graph,
-    UnsupportedError for what the engine cannot take, naming it; and what loading an engine raises. Nothing is written
-    then.
+    Raises InvalidRequestError where `graph` is not what the engine was built from, `model` is another graph or was
+    edited since it was rewritten, UnsupportedError for what the engine cannot take, naming it; and what loading an
+    engine raises. Nothing is written then.
     """
     progress = progress or SilentProgress()
     started = time.monotonic()
     manifest = require_refittable(engine)
     require_graph(engine, graph, manifest)
+    manifest = replace(manifest, ledger_sha256=ledger_digest(model))
     weights = changed_weights(load_model(graph, weights=True), load_model(model, weights=True))
     progress.phase(f"refitting {len(weights)} weights")
     plan = backend_of(engine).refit(engine, weights, plugins=plugins, code=code)
@@ -170,14 +172,12 @@ def _differs(node: onnx.NodeProto, how: str) -> InvalidRequestError:
 def _manifest(old: EngineManifest, output: Path, model: Path, seconds: float) -> EngineManifest:
     proto = load_model(model)
     properties: Mapping[str, str] = {p.key: p.value for p in proto.metadata_props}
-    ledger = beside(model, ".rewrites.json")
     return replace(
         old,
         engine_sha256=sha256_file(output),
         engine_bytes=output.stat().st_size,
         model_files={path.name: sha256_file(path) for path in model_files(model, proto)},
         reference_sha256=properties.get(REFERENCE_KEY, ""),
-        ledger_sha256=sha256_file(ledger) if ledger.is_file() else "",
         seconds=seconds,
         messages=(),
     )

@@ -22,11 +22,12 @@ from trtconv.backends.tensorrt.manifest import SCHEMA as MANIFEST_SCHEMA
 from trtconv.build.cache.store.entry import cache_key
 from trtconv.build.precision import require_precision, require_request_precision, resolve_precision
 from trtconv.build.profiles import ProfilePlan, plan_profiles
-from trtconv.core.artifacts import beside, manifest_path, require_file, require_writable
+from trtconv.core.artifacts import manifest_path, require_file, require_writable
 from trtconv.core.embedded import EmbeddedPlugin
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct, require_no_text
+from trtconv.core.ledger.reading import ledger_digest
 from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
 from trtconv.core.model.provenance import FIXED_ROWS_KEY, PADDING_KEY, REFERENCE_KEY
 from trtconv.core.precision import require_capabilities
@@ -201,8 +202,8 @@ def require_outputs(request: BuildRequest, model: onnx.ModelProto) -> None:
 def resolve_build(request: BuildRequest, progress: Progress | None = None) -> ResolvedBuild:
     """What a request means for its model on this machine; warns of ranges that go beyond what export proved.
 
-    Raises InvalidRequestError for a request that does not fit the model, UnsupportedError for what the backend lacks,
-    MissingDependencyError when the backend is absent.
+    Raises InvalidRequestError for a request that does not fit the model or a rewritten model that was edited since,
+    UnsupportedError for what the backend lacks, MissingDependencyError when the backend is absent.
     """
     import trtconv
 
@@ -215,14 +216,13 @@ def resolve_build(request: BuildRequest, progress: Progress | None = None) -> Re
     request, carried, capabilities = _with_plugins(request, model)
     settings = replace(_settings(request, plan), embedded=carried)
     check_settings(capabilities, settings)
-    ledger = beside(request.model, ".rewrites.json")
     properties = {p.key: p.value for p in model.metadata_props}
     return ResolvedBuild(
         settings=settings,
         model_files=_model_files(request.model, model),
         plugin_files=_plugin_files(request.plugins),
         plugin_kernels=source_hash() if carried else "",
-        ledger_sha256=sha256_file(ledger) if ledger.is_file() else "",
+        ledger_sha256=ledger_digest(request.model),
         inputs=plan.inputs,
         space=plan.space,
         backend=str(capabilities),

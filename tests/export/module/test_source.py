@@ -100,6 +100,25 @@ def test_missing_file_and_missing_package(tmp_path, write_module):
         load(write_module("import no_such_dependency\n", "other.py"))
 
 
+LAZY = """
+def make_net():
+    try:
+        {line}
+    except Exception as error:
+        raise ModuleNotFoundError("Could not import module 'Net'.") from error
+"""
+
+
+def test_a_package_that_imports_lazily_is_asked_for_the_cause(write_module):
+    with pytest.raises(MissingDependencyError, match="needs the Python module 'no_such_dependency'"):
+        load(write_module(LAZY.format(line="import no_such_dependency")))
+    with pytest.raises(TrtconvError) as caught:
+        load(write_module(LAZY.format(line="raise RuntimeError('operator nms does not exist')"), "other.py"))
+    assert caught.value.message.endswith(
+        "raised ModuleNotFoundError: Could not import module 'Net'., caused by RuntimeError: operator nms does not exist"
+    )
+
+
 def test_spec_that_cannot_be_read(tmp_path):
     with pytest.raises(InvalidRequestError, match=r"cannot read 'net\.py'"):
         load_module(ModuleSource("net.py", base=tmp_path))

@@ -20,6 +20,7 @@ from trtconv.core.targets import parse_target
 from trtconv.core.text.fields import Fields
 
 AGAIN = "rewrite the model again"
+EDITED = f"{MIXED_SET}; a graph that was edited by hand needs a name of its own"
 
 
 def read_ledger(path: Path) -> RewriteLedger:
@@ -61,8 +62,18 @@ def ledger_of(subject: Path, recorded: str = "") -> RewriteLedger | None:
     if recorded and sha256_file(path) != recorded:
         raise InvalidRequestError(f"'{path.name}' belongs to another conversion than '{subject}'", hint=MIXED_SET)
     if graph.is_file() and sha256_file(graph) != ledger.sha256:
-        raise InvalidRequestError(f"'{graph.name}' is not the one that '{path.name}' describes", hint=MIXED_SET)
+        raise InvalidRequestError(f"'{graph.name}' is not the one that '{path.name}' describes", hint=EDITED)
     return ledger
+
+
+def ledger_digest(model: Path) -> str:
+    """SHA-256 of the ledger beside a model that an engine is built from, empty where there is none.
+
+    Raises InvalidRequestError as `ledger_of` does: an engine of an edited graph is not what the ledger proved.
+    """
+    path = beside(model, ".rewrites.json")
+    ledger_of(model)
+    return sha256_file(path) if path.is_file() else ""
 
 
 def _ledger(table: Fields) -> RewriteLedger:

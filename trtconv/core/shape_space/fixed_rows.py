@@ -66,6 +66,8 @@ class FixedRows:
 
     def describe(self) -> str:
         """One sentence for people."""
+        if not self.outputs:
+            return "the sizes that the values decide are fixed inside the graph; no output has one"
         outputs = ", ".join(f"'{o.output}' has {o.rows} rows" for o in self.outputs)
         counts = " and ".join(dict.fromkeys(f"'{o.count}'" for o in self.outputs))
         return (

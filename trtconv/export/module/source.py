@@ -249,18 +249,32 @@ def _user_code(what: str, base: Path) -> Iterator[None]:
         yield
     except TrtconvError:
         raise
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"{what} needs the Python module '{error.name}'",
-            hint=import_hint(error.name or "", base),
-            where=blame(error, base),
-        ) from error
     except Exception as error:
+        causes = tuple(_explicit_causes(error))
+        missing = next((e.name for e in causes if isinstance(e, ModuleNotFoundError) and e.name), None)
+        if missing:
+            raise MissingDependencyError(
+                f"{what} needs the Python module '{missing}'",
+                hint=import_hint(missing, base),
+                where=blame(error, base),
+            ) from error
         raise TrtconvError(
-            f"{what} raised {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+            f"{what} raised {', caused by '.join(_raised(e) for e in causes)}",
             hint="correct the line, or show the whole traceback with --debug",
             where=blame(error, base),
         ) from error
+
+
+def _explicit_causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, and what it was raised from: a package that imports lazily names the true cause there alone."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _raised(error: BaseException) -> str:
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def _kind(value: Any) -> str:

@@ -46,6 +46,10 @@ def _set_behind(x: Any, parts: tuple[Any, ...], at: int, values: Any) -> Any:
     import torch
 
     mask = parts[at]
+    if len(parts) == 1 and mask.dim() and not torch.jit.is_tracing():
+        # As indices, which are those of `x[mask]`: the exporter writes a second NonZero, of the mask over all elements.
+        x[mask.nonzero(as_tuple=True)] = values
+        return None
     if torch.jit.is_tracing() or len(parts) == 1 or any(isinstance(part, (bool, list)) for part in parts):
         return NotImplemented
     used = sum(1 for part in parts if part is not None and part is not Ellipsis) - 1 + mask.dim()
