@@ -1,0 +1,1 @@
+"""The sixty-first round of attacks."""
