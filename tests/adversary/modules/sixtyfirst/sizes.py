@@ -164,7 +164,7 @@ class A7475PrefixMerge(nn.Module):
         a, b = m[:, ::2], m[:, 1::2]
         s = a @ b.transpose(-1, -2)
         nm, ni = s.max(-1)
-        e = nm.argsort(-1, descending=True, stable=True)[..., None]
+        e = nm.argsort(dim=-1, descending=True, stable=True)[..., None]
         un, src = e[:, r:], e[:, :r]
         dst = ni[..., None].gather(1, src)
         sa, sb = x[:, ::2], x[:, 1::2]

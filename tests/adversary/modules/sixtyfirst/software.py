@@ -78,7 +78,8 @@ class A7460RegistryConfig(nn.Module):
         blocks = OrderedDict()
         for i, c in enumerate(self.cfg.layers):
             c = dict(c)
-            blocks[f"b{i}_{c['type']}"] = REGISTRY[c.pop("type")](self.cfg.dim, **c)
+            kind = c.pop("type")
+            blocks[f"b{i}_{kind}"] = REGISTRY[kind](self.cfg.dim, **c)
         self.blocks = nn.ModuleDict(blocks)
 
     def forward(self, x, gain=None, *, taps=None):
