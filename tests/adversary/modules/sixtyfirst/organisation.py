@@ -53,7 +53,7 @@ class A7467FlagsAndExits(nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(6)
-        self.c = nn.ModuleDict({k: nn.Conv2d(3, 3, 1) for k in ("k", "type", "keys_")})
+        self.c = nn.ModuleDict({k: nn.Conv2d(3, 3, 1) for k in ("k", "kind", "keys_")})
         sd = {f"module.{k}": v * 0.5 for k, v in self.state_dict().items()}
         self.load_state_dict({k.removeprefix("module."): v for k, v in sd.items()}, strict=True)
         self.proj = None
