@@ -128,4 +128,4 @@ def A7484SamplersAndPads(self, x, g):
     d = F.interpolate(x, size=(2, 3), mode="area"), F.interpolate(x, size=(3, 9), mode="bilinear", antialias=True), F.interpolate(x, size=(7, 2), mode="bicubic", antialias=True, align_corners=False)
     e = F.pad(x, (2, 1, 1, 2), mode="circular"), F.pad(x, (-1, 2, 1, -1), value=3.0), F.pad(x, (3, 0, 0, 2), mode="replicate")
     v, i = F.adaptive_max_pool2d(x, (2, 3), return_indices=True)
-    return a, b, c, *d, *e, v, i, F.channel_shuffle(torch.cat([x, -x], 1), 2), F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)
+    return a, b, c, *d, *e, v, i, F.channel_shuffle(torch.cat([x, -x], 1), 2), F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2, output_size=x.shape[-2:])
