@@ -70,12 +70,16 @@ def test_a_session_takes_arrays_and_tensors(here):
         (array,) = session(x=values).values()
         (same,) = session(x=torch.from_numpy(values).requires_grad_()).values()
         for wrong, message in (
-            ({"y": values}, "the input 'y' is none"),
+            ({"y": values}, "the input 'y' does not exist"),
             ({}, "the input 'x' has no value"),
             ({"x": [1.0]}, "must be an array or a tensor, got list"),
+            ({"x": values.astype(np.float64)}, r"x:float32\[N,8\] cannot be float64\[2,8\]"),
+            ({"x": values[:, :7]}, r"x:float32\[N,8\] cannot be float32\[2,7\]"),
         ):
             with pytest.raises(trtconv.InvalidRequestError, match=message):
                 session(**wrong)
+        with pytest.warns(UserWarning, match="N=999 is outside N="):
+            session(x=np.zeros((999, 8), np.float32))
     np.testing.assert_array_equal(array, same)
     np.testing.assert_allclose(array, here.net(torch.from_numpy(values)).detach().numpy(), atol=1e-5)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -26,15 +27,23 @@ class Session:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self._told = 0
+        self._warned_outside = False
 
     def __call__(self, **inputs: Any) -> dict[str, Array]:
-        """Run once. Raises InvalidRequestError for an input that is missing, or one that there is not."""
+        """Run once. Raises InvalidRequestError for an input that is missing, of another type or shape, or unknown.
+
+        Warns once of sizes outside the ranges that the file was compared over.
+        """
         names = [spec.name for spec in self.inputs]
         wrong = next((n for n in inputs if n not in names), None) or next((n for n in names if n not in inputs), None)
         if wrong is not None:
-            problem = "has no value" if wrong in names else f"is none{did_you_mean(wrong, names)}"
+            problem = "has no value" if wrong in names else f"does not exist{did_you_mean(wrong, names)}"
             raise InvalidRequestError(f"the input '{wrong}' {problem}", hint="the inputs are: " + ", ".join(names))
-        outputs = self.subject.run({name: _array(name, inputs[name]) for name in names})
+        arrays = {name: _array(name, inputs[name]) for name in names}
+        if self.subject.path.suffix == ".onnx":
+            sizes = _fitting_sizes(self.inputs, arrays)
+            self._warn_outside(sizes)
+        outputs = self.subject.run(arrays)
         self.tell_warnings(stacklevel=3)
         return outputs
 
@@ -76,6 +85,14 @@ class Session:
         for text in untold:
             warnings.warn(text, RuntimeWarning, stacklevel=stacklevel)
 
+    def _warn_outside(self, sizes: Mapping[str, int]) -> None:
+        """An engine refuses such sizes; ONNX Runtime computes what nobody has compared."""
+        outside = [n for n, r in self.subject.space.dims if n in sizes and sizes[n] not in r]
+        if outside and not self._warned_outside:
+            self._warned_outside = True
+            listed = " ".join(f"{n}={sizes[n]}" for n in outside)
+            warnings.warn(f"{listed} is outside {self.subject.space}, over which it was compared", stacklevel=3)
+
     def __enter__(self) -> Session:
         return self
 
@@ -87,6 +104,24 @@ class Session:
     def close(self) -> None:
         """Release the runner's resources."""
         self.subject.close()
+
+
+def _fitting_sizes(specs: Iterable[TensorSpec], arrays: Mapping[str, Array]) -> dict[str, int]:
+    """The sizes of named dims. Raises InvalidRequestError for an array of another type, or that fits no such sizes."""
+    sizes: dict[str, int] = {}
+    for spec in specs:
+        array = arrays[spec.name]
+        pairs = list(zip(spec.dims, array.shape, strict=False))
+        fits = array.dtype == spec.dtype.numpy() and array.ndim == len(spec.dims)
+        fits = fits and all(sizes.setdefault(d, n) == n if isinstance(d, str) else d in (n, -1) for d, n in pairs)
+        if not fits:
+            dims = ",".join(map(str, array.shape))
+            at = ", ".join(f"{n}={v}" for n, v in sizes.items())
+            raise InvalidRequestError(
+                f"the input {spec} cannot be {array.dtype}[{dims}]" + (f" where {at}" if at else ""),
+                hint=f"give {spec.dtype.name} of that shape, e.g. numpy.asarray(x, '{spec.dtype.name}')",
+            )
+    return sizes
 
 
 def _array(name: str, value: Any) -> Array:

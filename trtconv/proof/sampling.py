@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import EndlessError, TrtconvError
+from trtconv.core.errors import EndlessError, InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.text.listing import list_first
 from trtconv.proof.noise.noise_floor import (
@@ -116,6 +116,7 @@ def run_samples(
 
     `only_random` leaves out zero, large and other special values, for inputs that a user's function makes. `label` is
     what notes call the original. What `watch` raises is passed on: who refuses an original need not run it everywhere.
+    Raises InvalidRequestError for one whose outputs are empty at every point.
     """
     started = time.monotonic()
     candidates = [p for p in points if p.values == "random" or not only_random]
@@ -138,11 +139,21 @@ def run_samples(
         if turn == 0:
             watch.first(run[point])
     notes += tuple(f"not compared at {p}: {label} itself {refused[p]} there" for p in chosen if p in refused)
-    samples = Samples(tuple(run[p] for p in dict.fromkeys((candidates[0], *chosen)) if p in run), notes)
+    items = tuple(run[p] for p in dict.fromkeys((candidates[0], *chosen)) if p in run)
+    samples = Samples(items, notes + _without_elements(items, label))
     errors = _measure(original, samples, specs, rate)
     samples = with_floors(replace(samples, errors=errors))
     notes = (*samples.notes, *_shows_little(samples.items, label))
     return replace(samples, notes=notes, seconds=time.monotonic() - started)
+
+
+def _without_elements(items: Sequence[ReferenceSample], label: str) -> tuple[str, ...]:
+    """Notes on outputs that are empty wherever the original ran. Raises InvalidRequestError where all of them are."""
+    empty = [n for n in items[0].outputs if not any(s.outputs[n].size for s in items)]
+    if empty and len(empty) == len(items[0].outputs):
+        message = f"{label} gives no elements at any of {len(items)} points: comparing nothing proves nothing"
+        raise InvalidRequestError(message, hint="give sizes over 0 with --input and --dynamic")
+    return tuple(f"output '{n}' has no elements at any point; nothing of it was compared" for n in empty)
 
 
 def with_floors(samples: Samples) -> Samples:

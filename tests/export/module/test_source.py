@@ -114,9 +114,7 @@ def test_a_package_that_imports_lazily_is_asked_for_the_cause(write_module):
         load(write_module(LAZY.format(line="import no_such_dependency")))
     with pytest.raises(TrtconvError) as caught:
         load(write_module(LAZY.format(line="raise RuntimeError('operator nms does not exist')"), "other.py"))
-    assert caught.value.message.endswith(
-        "raised ModuleNotFoundError: Could not import module 'Net'., caused by RuntimeError: operator nms does not exist"
-    )
+    assert caught.value.message.endswith("module 'Net'., caused by RuntimeError: operator nms does not exist")
 
 
 def test_spec_that_cannot_be_read(tmp_path):

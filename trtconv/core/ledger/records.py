@@ -36,7 +36,8 @@ class Proof:
     what could not be run and why. `passed` is None when nothing was compared. `node` is the node at which it was
     made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs. `infinity`
     says what differs with one infinity among the inputs; it does not count in `passed`. `sizes` says at how many joint
-    sizes a part that computes with sizes was compared.
+    sizes a part that computes with sizes was compared. `nan` is true where infinities of both signs met and the sides
+    differ in what became of them; it is not written down.
     """
 
     passed: bool | None
@@ -48,6 +49,7 @@ class Proof:
     node: str = ""
     infinity: str = ""
     sizes: str = ""
+    nan: bool = False
 
     @property
     def max_abs(self) -> float | None:

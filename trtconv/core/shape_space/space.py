@@ -133,9 +133,9 @@ def parse_assignment(text: str) -> tuple[str, DimRange]:
     """Parse `NAME=MIN:OPT:MAX[%MULTIPLE]`."""
     name, eq, value = text.partition("=")
     if not eq or not _NAME.match(name):
-        raise InvalidRequestError(
-            f"cannot read the dynamic dim '{text}'", hint="write NAME=MIN:OPT:MAX, e.g. H=320:640:1280%32"
-        )
+        form = "write NAME=MIN:OPT:MAX, e.g. H=320:640:1280%32"
+        hint = form if name.isascii() else f"{form}; a name has the letters A to Z, digits and underscores"
+        raise InvalidRequestError(f"cannot read the dynamic dim '{text}'", hint=hint)
     return name, parse_range(value, name)
 
 

@@ -311,7 +311,10 @@ def first_line(error: BaseException | None) -> str:
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     # A line that announces the cause, as of torch.cond, is told with it.
     count = 2 if lines and lines[0].endswith(":") else 1
-    return f"{type(cause).__name__}: {' '.join(lines[:count])[:300]}"
+    text = " ".join(lines[:count])[:300]
+    # Classes of the converter's own and of the exporter's tell a user nothing.
+    inner = type(cause).__module__.startswith(("trtconv.", "torch.onnx."))
+    return text if inner and text else f"{type(cause).__name__}: {text}"
 
 
 def requirements(text: str) -> str:

@@ -44,6 +44,9 @@ def load_module(source: ModuleSource) -> nn.Module:
     torch.manual_seed(source.seed)
     if source.live is not None:
         module = source.live.module
+        if isinstance(module, type) and issubclass(module, nn.Module):
+            name = module.__name__
+            raise InvalidRequestError(f"{name} is a class of modules", hint=f"pass one of them: {name}(...)")
         if not isinstance(module, nn.Module):
             raise InvalidRequestError(
                 f"{_kind(module)} is not an nn.Module",

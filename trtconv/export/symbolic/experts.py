@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trtconv.export.symbolic.recording.tracer import unrecorded_shape
 from trtconv.export.symbolic.sizes import is_symbolic
 
 
@@ -18,12 +19,13 @@ def grouped_product(
     import torch
 
     rank_known = rows.dim() == 2 and matrices.dim() == 3 and isinstance(offs, torch.Tensor) and offs.dim() == 1
-    if not rank_known or is_symbolic(matrices.shape[0]) or out_dtype not in (None, rows.dtype) or bias is not None:
+    count = unrecorded_shape(matrices)[0]
+    if not rank_known or is_symbolic(count) or out_dtype not in (None, rows.dtype) or bias is not None:
         return NotImplemented
     places = torch.arange(rows.shape[0], device=rows.device).unsqueeze(-1)
     groups = (places >= offs.to(torch.int64)).sum(-1, keepdim=True)
     product = torch.zeros_like(rows[:, :1])
-    for group in range(matrices.shape[0]):
+    for group in range(count):
         product = torch.where(groups == group, rows @ matrices[group], product)
     return product
 

@@ -51,7 +51,7 @@ from trtconv.export.symbolic.recording.aliases import RecordedAliases
 from trtconv.export.symbolic.recording.conversions import settled_conversions
 from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
 from trtconv.export.symbolic.recording.errors import RecordedErrors
-from trtconv.export.symbolic.recording.keywords import with_names_of_torch
+from trtconv.export.symbolic.recording.keywords import with_names_of_torch, with_plain_flags
 from trtconv.export.symbolic.resampling import resize
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 from trtconv.export.symbolic.resampling.pooling import average_pool, embedding_bag, max_pool
@@ -143,6 +143,7 @@ def handlers() -> Mapping[str, Handler]:
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
         "index_reduce": writes.index_reduce, "fill_diagonal_": writes.fill_diagonal,
         "put": sums.put, "index_add": sums.index_add, "as_strided": memory.as_strided,
+        "diagonal_scatter": writes.diagonal_scatter,
         "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
         **dict.fromkeys(("matmul", "__matmul__", "bmm", "mm", "mv", "dot"), small_integers.product),
@@ -257,7 +258,7 @@ def symbolic_functions() -> Iterator[RecordedAliases]:
 
     class SymbolicFunctions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            named = with_names_of_torch(func, kwargs or {})
+            named = with_plain_flags(with_names_of_torch(func, kwargs or {}))
             name = renamed.get(func, getattr(func, "__name__", ""))
             out = named.get("out")
             condition = size_steps.compared(name, args)

@@ -193,6 +193,7 @@ class _SideComparison:
         self._labels: list[str] = []
         self._notes: list[str] = []
         self._infinity = self.problem = ""
+        self._nan = False
 
     def add(self, trial: _Trial, feed: Mapping[str, Array]) -> None:
         """Run both sides on a feed and keep what comes of it."""
@@ -214,8 +215,10 @@ class _SideComparison:
             self._results += self._compare(trial, feed, expected, actual)
             self._shapes.append(tuple((n, tuple(s)) for n, s in trial.shapes.items()))
             self._labels.append(str(trial))
-        elif not any(v.dtype.kind == "f" and bool(np.isnan(v).any()) for v in expected.values()):
-            # With a NaN, infinities of both signs met inside, and what became of them depends on the order of sums.
+        elif _any_nan(expected):
+            # Infinities of both signs met inside, and what became of them depends on the order of sums.
+            self._nan = self._nan or any(not _same_specials(v, actual[n]) for n, v in expected.items())
+        else:
             worse = first_failure(self._compare(trial, feed, expected, actual))
             self._infinity = self._infinity or (describe_failure(worse) if worse else "")
 
@@ -235,7 +238,18 @@ class _SideComparison:
             return Proof(False, *record, describe_failure(failure))
         if not self._results:
             return Proof(None, runner, note=f"before: {self._notes[0]}" if self._notes else "nothing was compared")
-        return Proof(True, *record, infinity=self._infinity)
+        return Proof(True, *record, infinity=self._infinity, nan=self._nan)
+
+
+def _any_nan(values: Mapping[str, Array]) -> bool:
+    return any(v.dtype.kind == "f" and bool(np.isnan(v).any()) for v in values.values())
+
+
+def _same_specials(expected: Array, actual: Array) -> bool:
+    if expected.dtype.kind != "f" or expected.shape != actual.shape:
+        return True
+    special = ~(np.isfinite(expected) & np.isfinite(actual))
+    return np.array_equal(expected[special], actual[special], equal_nan=True)
 
 
 def compare_decided(

@@ -21,7 +21,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.plugins.description import NAMESPACE, PluginDescription
 from trtconv.rewrite.engine.halves import in_float32
 from trtconv.rewrite.engine.points import Points
-from trtconv.rewrite.engine.proof import Prover
+from trtconv.rewrite.engine.proof import Prover, kind_of
 from trtconv.rewrite.engine.rule import Found, Rule, Skip
 from trtconv.rewrite.graph.facts import index_model, inferred
 from trtconv.rewrite.graph.fragment import cut, with_plugin_bodies
@@ -223,10 +223,12 @@ def _try(graph: Graph, rule: Rule, match: Found, prover: Prover | None, record: 
         if rule.judged_as_float32:
             fragment = replace(fragment, before=in_float32(fragment.before))
         proof = prover(fragment, rule.tolerance, match.ranges, root.name)
-        if proof.passed and proof.infinity:
-            if rule.keeps_infinities:
-                proof = replace(proof, passed=False, note=proof.infinity)
-            else:
+        if proof.passed and proof.infinity and rule.keeps_infinities:
+            proof = replace(proof, passed=False, note=proof.infinity)
+        elif proof.passed and not rule.keeps_infinities:
+            # Within ranges no infinity was tried.
+            untried = all(i.name in match.ranges for i in fragment.inputs if not i.weight and kind_of(i) == "float")
+            if proof.infinity or proof.nan or untried:
                 tell_infinity(record, rule, root)
         if proof.passed is not True:
             verdict = "the proof found a difference" if proof.passed is False else "it could not be proved"
@@ -264,7 +266,7 @@ def describe(node: Node) -> str:
 def tell_infinity(record: RewriteRecord, rule: Rule, node: Node) -> None:
     """Note once for a rule that infinities spread further than they did."""
     at = node.origin.source or node.origin.module or node.name
-    spread = "with an infinity or a NaN among its inputs more of its outputs become NaN than before"
+    spread = "with an infinity or a NaN among its inputs other outputs are NaN than before"
     note = f"{rule.name} at {at}: {spread}"
     if not any(n.startswith(f"{rule.name} at ") for n in record.notes):
         record.notes.append(note)

@@ -134,6 +134,16 @@ def _axes_as_attribute(graph: Graph, node: Node) -> Restated | Obstacle | None:
         return Obstacle(f"the axes of {node.op} are computed while the model runs")
     if not axes:
         if node.attr("noop_with_empty_axes", 0):
-            return Restated(lambda g: (g.identity(node.inputs[0]),))
+            return Restated(lambda g: (_of_single_elements(g, node),))
         return Restated(lambda g: (g.op(node.op, node.inputs[0], keepdims=node.attr("keepdims", 1)),))
     return Restated(lambda g: (g.op(node.op, node.inputs[0], axes=list(axes), keepdims=node.attr("keepdims", 1)),))
+
+
+def _of_single_elements(g: Replacement, node: Node) -> Value:
+    """What a reduction gives of each element by itself: it still squares, or takes the amount or the logarithm."""
+    value = node.inputs[0]
+    if node.op == "ReduceSumSquare":
+        return g.mul(value, value)
+    if node.op in ("ReduceL1", "ReduceL2"):
+        return g.op("Abs", value)
+    return g.op("Log", value) if node.op == "ReduceLogSum" else g.identity(value)

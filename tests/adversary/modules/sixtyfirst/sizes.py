@@ -13,7 +13,7 @@ from tests.adversary.attack import attack, forward
 from tests.adversary.inputs import FINITE
 
 
-@forward("x:float32[N,T,4]=-2:2", "w:float32[T]=-2:2", dims="N=1:2:5 T=1:3:5", kinds=FINITE)
+@forward("x:float32[N,T,4]=-2:2", "w:float32[T]=-2:2", dims="N=1:2:5 T=1:3:5", kinds=FINITE, refused="the path through the module depends on the size")
 def A7468CoincidingSizes(self, x, w):
     """A weight of T that is broadcast over channels or over time according to which size coincides (4 == T), a branch where N == T, a square transposed."""
     n, t, c = x.shape
@@ -66,7 +66,7 @@ class A7470VitSqrtGrid(nn.Module):
         return x + torch.cat([cls, p], 1)
 
 
-@forward("x:float32[N,T,3]=-2:2", dims="N=1:2:3 T=1:4:6", kinds=FINITE)
+@forward("x:float32[N,T,3]=-2:2", dims="N=1:2:3 T=1:4:6", kinds=FINITE, refused="the path through the module depends on the size")
 def A7471SqueezedSteps(self, x):
     """T == 1 squeezed by squeeze(1) with an addition that then broadcasts otherwise, std unbiased of one step, diffs of one step that are empty, first and last the same."""
     d = x.diff(dim=1)
@@ -130,7 +130,7 @@ class A7473BandedChunks(nn.Module):
         return o, b.sum(1), (e + a).flatten(1).sum(1), x.tensor_split(3, dim=1)[1].sum(1)
 
 
-@forward("x:float32[N,C,H,W]=-2:2", dims="N=1:1:2 C=1:3:4 H=1:4:7 W=1:5:6", kinds=FINITE)
+@forward("x:float32[N,C,H,W]=-2:2", dims="N=1:1:2 C=1:3:4 H=1:4:7 W=1:5:6", kinds=FINITE, refused="the path through the module depends on the size")
 def A7474GreyOrColour(self, x):
     """A channel repeated where it is one, alpha dropped where there are four, transposed where H > W, reflected pads where larger than 1 and replicated else, flattened in both orders."""
     if x.size(1) == 1:
@@ -147,7 +147,7 @@ def A7474GreyOrColour(self, x):
     return y, x.flatten(2).permute(2, 0, 1).flatten(1), x.permute(0, 3, 2, 1).flatten(1).argmax(1)
 
 
-@attack("x:float32[N,T,6]=-2:2", "p:float32[P,6]=-2:2", dims="N=1:1:2 T=2:6:12 P=1:3:6", kinds=FINITE)
+@attack("x:float32[N,T,6]=-2:2", "p:float32[P,6]=-2:2", dims="N=1:1:2 T=2:6:12 P=1:3:6", kinds=FINITE, refused="the path through the module depends on the size")
 class A7475PrefixMerge(nn.Module):
     """Tokens merged (ToMe) with r = min(3, T // 2) by bipartite matching and scatter_reduce, prompts before them cut to a limit, tables indexed by the size, a chunked feed-forward of remainders."""
 
@@ -177,7 +177,7 @@ class A7475PrefixMerge(nn.Module):
         return torch.cat(ch, 1), self.tab(torch.tensor(t) - 1), z[:, -(z.shape[1] // 2) :]
 
 
-@forward("x:float32[N,T,3]=-2:2", "c:float32[S,3]=-2:2", dims="N=1:2:3 T=1:4:6 S=1:3:6", kinds=FINITE)
+@forward("x:float32[N,T,3]=-2:2", "c:float32[S,3]=-2:2", dims="N=1:2:3 T=1:4:6 S=1:3:6", kinds=FINITE, refused="the path through the module depends on the size")
 def A7476SetsOfSizes(self, x, c):
     """Padded or cut to the other's size, a square solved only where S == 3, interpolated where T differs from S, linspace and arange by both, meshgrid of both, k for topk by the smaller."""
     n, t, d = x.shape

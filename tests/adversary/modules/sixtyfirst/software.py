@@ -281,7 +281,7 @@ class A7464PythonWhole(nn.Module):
         return Pair(a, [b, c]), {f"d{t - t}": d, "e": e}, y.flip(1)[:, ::2]
 
 
-@attack("x:float32[N,T,4]=-2:2", dims="N=1:1:3 T=1:4:9", kinds=FINITE)
+@attack("x:float32[N,T,4]=-2:2", dims="N=1:1:3 T=1:4:9", kinds=FINITE, refused="the path through the module depends on the size")
 class A7465CachesAndTries(nn.Module):
     """A mask made lazily and grown, a buffer overwritten in forward, try/except around a size, an assert, warnings, logging, print, numpy on constants, a counter in Python."""
 

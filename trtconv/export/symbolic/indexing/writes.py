@@ -201,3 +201,19 @@ def fill_diagonal(func: Any, x: Any, fill_value: Any, wrap: bool = False) -> Any
         for axis, size in enumerate(x.shape)
     ]
     return x.masked_fill_(functools.reduce(torch.logical_and, (p == positions[0] for p in positions[1:])), fill_value)
+
+
+def diagonal_scatter(func: Any, input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """A diagonal of other elements as a choice; torch.export writes into a view of it."""
+    import torch
+
+    x = input.movedim((dim1, dim2), (-2, -1))
+    rows = torch.arange(x.shape[-2], device=x.device).unsqueeze(1)
+    columns = torch.arange(x.shape[-1], device=x.device)
+    # Along the diagonal the index counts rows where it begins in the first column, else columns.
+    spread = src.unsqueeze(-1) if offset < 0 else src.unsqueeze(-2)
+    axis, before, behind = (-2, -offset, x.shape[-2]) if offset < 0 else (-1, offset, x.shape[-1])
+    pads = [0, 0, before, behind] if axis == -2 else [before, behind]
+    on_axis = torch.nn.functional.pad(spread, pads).narrow(axis, 0, behind)
+    written = torch.where(columns - rows == offset, on_axis.to(x.dtype), x)
+    return written.movedim((-2, -1), (dim1, dim2))

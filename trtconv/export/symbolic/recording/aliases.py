@@ -14,6 +14,7 @@ from functools import cache, partial
 from typing import Any
 
 from trtconv.core.errors import UnsupportedError
+from trtconv.export.symbolic.recording.tracer import unrecorded
 
 Call = Callable[[], Any]
 # Calls whose result has the parent's elements in the parent's order.
@@ -266,15 +267,8 @@ def _itself(tensor: Any) -> Any:
 
 def _lies_as(tensor: Any, other: Any) -> bool:
     """True for two tensors with the same elements of one memory in the same order."""
-    import torch
-
-    # The tracer would record that sizes are read.
-    state = torch._C._get_tracing_state()
-    torch._C._set_tracing_state(None)
-    try:
+    with unrecorded():
         layouts = [(t.dtype, t.shape, t.stride(), t.storage_offset()) for t in (tensor, other)]
-    finally:
-        torch._C._set_tracing_state(state)
     return layouts[0] == layouts[1]
 
 

@@ -1,4 +1,4 @@
-"""The names that torch's own functions take for their parameters besides the documented ones.
+"""Keywords of calls: the names that torch's own functions take besides the documented ones, and flags.
 
 Its argument parser knows NumPy's names of five parameters (`numpy_compatibility_arg_names` in
 torch/csrc/utils/python_arg_parser.cpp): `x.mean(axis=1, keepdims=True)` is a call as good as any.
@@ -12,13 +12,29 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+import torch
 import torch.overrides
 
 NAMES_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
+# Either way is another operator or another shape: which one is a decision, as an `if` is.
+FLAGS = frozenset(
+    ("align_corners", "antialias", "ceil_mode", "count_include_pad", "descending", "keepdim", "largest", "right",
+     "recompute_scale_factor", "sorted", "stable", "unbiased")
+)  # fmt: skip
+
+
+def with_plain_flags(named: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords of a call with `align_corners=t < 20` decided: no operator takes a condition on sizes."""
+    if FLAGS.isdisjoint(named):
+        return named
+    conditions = (torch.SymBool, torch.Tensor)
+    return {k: bool(v) if k in FLAGS and isinstance(v, conditions) else v for k, v in named.items()}
+
+
 def with_names_of_torch(func: Any, named: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The keywords of a call under the names that torch documents; functions that are written in Python have one only."""
+    """The keywords of a call under the names that torch documents; a function written in Python has no others."""
     if NAMES_OF_NUMPY.keys().isdisjoint(named) or isinstance(func, FunctionType):
         return named
     own = _own_parameters(func)

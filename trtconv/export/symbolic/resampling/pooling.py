@@ -9,7 +9,7 @@ from typing import Any
 
 from trtconv.export.symbolic.indexing.embeddings import bounded
 from trtconv.export.symbolic.resampling import windows
-from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, per_axis, same_size
+from trtconv.export.symbolic.sizes import any_symbolic, arange, floor_ratio, is_symbolic, minimum, per_axis, same_size
 
 Handler = Callable[..., Any]
 
@@ -72,14 +72,16 @@ def average_pool(rank: int) -> Handler:
         if divisor_override is not None:
             if moving:
                 return NotImplemented
+            sizes = x.shape[-rank:]
             if ceil_mode:
-                # Windows that start behind the input are left out, which none does where a stride and a pad are no
-                # longer than the kernel.
-                if any(s + p > k for s, p, k in zip(pool.stride, pool.padding, pool.kernel, strict=True)):
-                    return NotImplemented
                 pads = [(p, p + s - 1) for s, p in zip(pool.stride, pool.padding, strict=True)]
                 x, padding = F.pad(x, [n for before_and_after in pads[::-1] for n in before_and_after]), 0
             pooled = func(x, kernel_size, stride, padding, False, True)
+            for i, (s, p, k) in enumerate(zip(pool.stride, pool.padding, pool.kernel, strict=True)):
+                # A window that starts behind the input is left out; none does where a stride and a pad fit the kernel.
+                if ceil_mode and s + p > k:
+                    count = minimum(pooled.shape[i - rank], (sizes[i] + p - 1) // s + 1)
+                    pooled = pooled.narrow(i - rank, 0, count)
             return pooled * (math.prod(pool.kernel) / divisor_override)
         if not moving or ceil_mode:
             return NotImplemented

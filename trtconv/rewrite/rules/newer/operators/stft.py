@@ -92,6 +92,7 @@ RULE = Rule(
     why="TensorRT before 10.5 has no STFT; a convolution with windowed cosines and sines is the same.",
     ops=("STFT",),
     find=find,
+    keeps_infinities=False,
     needed=needed,
     before="STFT(x, step, window[L])",
     after="Transpose(Reshape(Conv(x, [window * cos; -window * sin], strides=[step])))",
