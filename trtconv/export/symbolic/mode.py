@@ -142,7 +142,7 @@ def handlers() -> Mapping[str, Handler]:
         **dict.fromkeys(("ne", "__ne__", "not_equal"), complex_parts.equal(True)),
         "copysign": numerics.copysign, "lerp": numerics.lerp, "rrelu": numerics.rrelu,
         "index_reduce": writes.index_reduce, "fill_diagonal_": writes.fill_diagonal,
-        "put": sums.put, "index_add": sums.index_add, "as_strided": memory.as_strided,
+        "put": sums.put, "index_add": sums.index_add, "as_strided": memory.as_strided, "stride": memory.stride,
         "diagonal_scatter": writes.diagonal_scatter,
         "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),

@@ -106,3 +106,14 @@ class A7508PoolsDividedByAnother(nn.Module):
 class A7509WithoutElements(nn.Module):
     def forward(self, x):
         return x * 2
+
+
+@attack("x:float32[N,H,W]", dims="N=1:1:2 H=4:6:9 W=4:7:8")
+class A7510PatchesByStride(nn.Module):
+    def forward(self, x):
+        n, h, w = x.shape
+        s = x.stride()
+        patches = x.as_strided((n, h - 2, w - 2, 3, 3), (s[0], s[1], s[2], s[1], s[2]))
+        turned = (x * 2).transpose(1, 2)
+        t = turned.stride()
+        return patches.amax((3, 4)), turned.as_strided((n, w, h // 2), (t[0], t[1], 2 * t[2]))
