@@ -44,7 +44,7 @@ class A7466BuffersAndDicts(nn.Module):
         return {"y": self.fn(y), **outs, "n": (y > 0).sum()}
 
 
-@attack("x:float32[N,3,H,W]=0:1", "flag:bool[]", dims="N=1:1:2 H=4:6:8 W=4:7:8", kinds=("normal", "unit", "halves", "ones"), refused="the path through the module depends on the values")
+@attack("x:float32[N,3,H,W]=0:1", "flag:bool[]", dims="N=1:1:2 H=4:6:8 W=4:7:8", kinds=("normal", "unit", "halves", "ones"))
 class A7467FlagsAndExits(nn.Module):
     """An early return by size, a where by a scalar flag, weights loaded by a state dict with a prefix, loops over a list of sizes, an optional branch by is None, torch.cond with a flag."""
 

@@ -27,7 +27,8 @@ FLAGS = frozenset(
 
 def with_plain_flags(named: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keywords of a call with `align_corners=t < 20` decided: no operator takes a condition on sizes."""
-    if FLAGS.isdisjoint(named):
+    # A plain loop, as torch.cond has these lines traced.
+    if not any(k in FLAGS for k in named):
         return named
     conditions = (torch.SymBool, torch.Tensor)
     return {k: bool(v) if k in FLAGS and isinstance(v, conditions) else v for k, v in named.items()}
@@ -35,7 +36,7 @@ def with_plain_flags(named: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def with_names_of_torch(func: Any, named: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keywords of a call under the names that torch documents; a function written in Python has no others."""
-    if NAMES_OF_NUMPY.keys().isdisjoint(named) or isinstance(func, FunctionType):
+    if not any(k in NAMES_OF_NUMPY for k in named) or isinstance(func, FunctionType):
         return named
     own = _own_parameters(func)
     return {k if k in own else NAMES_OF_NUMPY.get(k, k): v for k, v in named.items()}
