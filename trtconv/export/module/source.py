@@ -253,7 +253,7 @@ def _user_code(what: str, base: Path) -> Iterator[None]:
     except TrtconvError:
         raise
     except Exception as error:
-        causes = tuple(_explicit_causes(error))
+        causes = _explicit_causes(error)
         missing = next((e.name for e in causes if isinstance(e, ModuleNotFoundError) and e.name), None)
         if missing:
             raise MissingDependencyError(
@@ -268,12 +268,15 @@ def _user_code(what: str, base: Path) -> Iterator[None]:
         ) from error
 
 
-def _explicit_causes(error: BaseException) -> Iterator[BaseException]:
+def _explicit_causes(error: BaseException) -> tuple[BaseException, ...]:
     """The error, and what it was raised from: a package that imports lazily names the true cause there alone."""
+    chain: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None:
-        yield cause
+    # `raise error from error` is its own cause.
+    while cause is not None and cause not in chain:
+        chain.append(cause)
         cause = cause.__cause__
+    return tuple(chain)
 
 
 def _raised(error: BaseException) -> str:
