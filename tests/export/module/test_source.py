@@ -112,7 +112,7 @@ def make_net():
 def test_a_package_that_imports_lazily_is_asked_for_the_cause(write_module):
     with pytest.raises(MissingDependencyError, match="needs the Python module 'no_such_dependency'"):
         load(write_module(LAZY.format(line="import no_such_dependency")))
-    with pytest.raises(TrtconvError, match="raised ValueError: no$"):
+    with pytest.raises(TrtconvError, match=r"raised ValueError: no$"):
         load(write_module("def make_net():\n    error = ValueError('no')\n    raise error from error\n", "own.py"))
     with pytest.raises(TrtconvError) as caught:
         load(write_module(LAZY.format(line="raise RuntimeError('operator nms does not exist')"), "other.py"))
