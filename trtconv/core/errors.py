@@ -106,10 +106,13 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     return f". Did you mean '{near[0]}'?" if near else ""
 
 
-def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and what it was raised from or behind, the last first; each once, as such a chain may be a ring."""
+def causes(error: BaseException | None, *, explicit: bool = False) -> Iterator[BaseException]:
+    """An error and what it was raised from or behind, the last first; each once, as such a chain may be a ring.
+
+    With `explicit` what it was raised from alone (`raise ... from ...`).
+    """
     passed: set[int] = set()
     while error is not None and id(error) not in passed:
         passed.add(id(error))
         yield error
-        error = error.__cause__ or error.__context__
+        error = error.__cause__ if explicit else error.__cause__ or error.__context__

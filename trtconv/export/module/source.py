@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import require_file
-from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, did_you_mean
+from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, causes, did_you_mean
 from trtconv.core.files.nearby import file_hint, import_hint
 from trtconv.core.requests import ModuleSource
 from trtconv.core.text.listing import list_names
@@ -253,8 +253,9 @@ def _user_code(what: str, base: Path) -> Iterator[None]:
     except TrtconvError:
         raise
     except Exception as error:
-        causes = _explicit_causes(error)
-        missing = next((e.name for e in causes if isinstance(e, ModuleNotFoundError) and e.name), None)
+        # A package that imports lazily names the true cause as the one that its error was raised from.
+        chain = tuple(causes(error, explicit=True))
+        missing = next((e.name for e in chain if isinstance(e, ModuleNotFoundError) and e.name), None)
         if missing:
             raise MissingDependencyError(
                 f"{what} needs the Python module '{missing}'",
@@ -262,21 +263,10 @@ def _user_code(what: str, base: Path) -> Iterator[None]:
                 where=blame(error, base),
             ) from error
         raise TrtconvError(
-            f"{what} raised {', caused by '.join(_raised(e) for e in causes)}",
+            f"{what} raised {', caused by '.join(_raised(e) for e in chain)}",
             hint="correct the line, or show the whole traceback with --debug",
             where=blame(error, base),
         ) from error
-
-
-def _explicit_causes(error: BaseException) -> tuple[BaseException, ...]:
-    """The error, and what it was raised from: a package that imports lazily names the true cause there alone."""
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    # `raise error from error` is its own cause.
-    while cause is not None and cause not in chain:
-        chain.append(cause)
-        cause = cause.__cause__
-    return tuple(chain)
 
 
 def _raised(error: BaseException) -> str:

@@ -31,9 +31,7 @@ def as_strided(func: Any, input: Any, size: Any, stride: Any, storage_offset: An
     """
     import torch
 
-    with unrecorded():
-        own, order = input.storage_offset(), _order_in_memory(input)
-        as_written = input.is_contiguous()
+    own, order = input.storage_offset(), _order_in_memory(input)
     if order is None:
         return NotImplemented
     offset = 0 if storage_offset is None else storage_offset - own
@@ -41,7 +39,7 @@ def as_strided(func: Any, input: Any, size: Any, stride: Any, storage_offset: An
         return _gathered(input.permute(order), size, stride, offset)
     if storage_offset is not None and bool(own != 0):
         return input.permute(order).clone().as_strided(size, stride, offset)
-    return NotImplemented if as_written else func(input.permute(order), size, stride, storage_offset)
+    return NotImplemented if order == sorted(order) else func(input.permute(order), size, stride, storage_offset)
 
 
 def _order_in_memory(tensor: Any) -> list[int] | None:

@@ -1,6 +1,6 @@
 """Keywords of calls: the names that torch's own functions take besides the documented ones, and flags.
 
-Its argument parser knows NumPy's names of five parameters (`numpy_compatibility_arg_names` in
+Its argument parser knows NumPy's names of four parameters (`numpy_compatibility_arg_names` in
 torch/csrc/utils/python_arg_parser.cpp): `x.mean(axis=1, keepdims=True)` is a call as good as any.
 """
 
@@ -16,8 +16,6 @@ import torch
 import torch.overrides
 
 NAMES_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
-
-
 # Either way is another operator or another shape: which one is a decision, as an `if` is.
 FLAGS = frozenset(
     ("align_corners", "antialias", "ceil_mode", "count_include_pad", "descending", "keepdim", "largest", "right",
