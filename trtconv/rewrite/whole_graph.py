@@ -18,7 +18,7 @@ from trtconv.rewrite.lowering.early_exits import cut_early_exits
 from trtconv.rewrite.lowering.inline import inline_functions
 from trtconv.rewrite.lowering.level_branches import level_branches
 from trtconv.rewrite.lowering.lower import lower_opset
-from trtconv.rewrite.lowering.raise_opset import raise_opset
+from trtconv.rewrite.lowering.raise_opset import raise_opset, sayable_opset
 from trtconv.rewrite.lowering.settled_ifs import settle_ifs
 from trtconv.rewrite.lowering.spelling import gather_infinities, spell_for_parsers
 from trtconv.rewrite.rules.cleanup.fold_constants import RULE as FOLD_CONSTANTS
@@ -37,7 +37,8 @@ def rewrite_graph(
     """
     model, record = _prepared(original, setting, level=level)
     apply_rules(model, rules, setting, progress, record)
-    raised = _raised(original, record.needed_opset, setting)
+    needed = max(record.needed_opset, sayable_opset(original))
+    raised = _raised(original, needed, setting)
     if raised is not None:
         setting.changed()
         model, record = _prepared(raised, setting, level=level)

@@ -66,3 +66,36 @@ def test_names_dims_and_metadata_stay():
 def test_where_onnx_has_no_way_there_is_none():
     model = model_of("y = Add<broadcast=1, axis=0>(x, x)", "float[N,T] x", 6)
     assert raise_opset(model, 13) is None
+
+
+RESIZED = {
+    "shrinks": ('y = Resize<mode="nearest">(x, s)', 10, "1,1,0.6,0.75"),
+    "shrinks and grows": ('y = Resize<mode="nearest">(x, s)', 10, "1,1,0.6,1.7"),
+    "beside another": ('p = Pad<pads=[0,0,-1,0,0,0,0,0]>(x) y = Resize<mode="linear">(p, s)', 10, "1,1,0.6,1.7"),
+    "upsample": ('p = Pad<pads=[0,0,-1,0,0,0,0,0]>(x) y = Upsample<mode="nearest">(p, s)', 9, "1,1,1.6,2.3"),
+    "linear upsample": ('p = Pad<pads=[0,0,-1,0,0,0,0,0]>(x) y = Upsample<mode="linear">(p, s)', 9, "1,1,1.6,2.0"),
+}
+
+
+@pytest.mark.parametrize("target", ["tensorrt==8.6", "tensorrt-rtx"])
+@pytest.mark.parametrize("name", RESIZED)
+def test_a_resize_says_what_the_old_operator_did(name, target, tmp_path):
+    body, opset, scales = RESIZED[name]
+    text = f'<ir_version: 6, opset_import: ["": {opset}]> agraph (float[N,2,H,W] x) => (float[a,b,c,d] y) '
+    model = onnx.parser.parse_model(text + f"<float[4] s = {{{scales}}}> {{ {body} }}")
+    onnx.save(model, tmp_path / "m.onnx")
+    result = rewrite_model(
+        RewriteRequest(tmp_path / "m.onnx", tmp_path / "m.trt.onnx", parse_target(target)), SilentProgress()
+    )
+    after = onnx.load(str(result.model))
+    # TensorRT-RTX takes a negative pad in any opset.
+    assert opset_of(after) >= 11 or (target == "tensorrt-rtx" and "Pad" in body)
+    for height, width in ((5, 5), (7, 12), (16, 9)):
+        x = np.random.default_rng(0).standard_normal((1, 2, height, width)).astype(np.float32)
+        before, now = (GraphRunner(m)({"x": x})["y"] for m in (model, after))
+        np.testing.assert_allclose(now, before, rtol=1e-5, atol=1e-6)
+
+
+def test_a_nearest_resize_by_computed_scales_stays():
+    text = '<ir_version: 6, opset_import: ["": 10]> agraph (float[N,2,H,W] x, float[4] s) => (float[a,b,c,d] y) '
+    assert raise_opset(onnx.parser.parse_model(text + '{ y = Resize<mode="nearest">(x, s) }'), 11) is None
