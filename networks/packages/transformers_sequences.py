@@ -1,8 +1,10 @@
-"""More text of transformers: long documents, mixtures of experts, state spaces; made small from their configs."""
+"""More text of transformers (long documents, mixtures of experts, state spaces), and series; made small from their configs."""
+# ruff: noqa: E501 - a network stands on one line
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from networks.network import Network
 from networks.packages.transformers_text import (
@@ -18,6 +20,9 @@ from networks.packages.transformers_text import (
 )
 from networks.packages.transformers_text import IMPORTS as IMPORTS
 from networks.packages.transformers_text import REQUIREMENTS as REQUIREMENTS
+
+if TYPE_CHECKING:
+    from torch import nn
 
 TOKENS = ("input_ids:int64[N,T]=0:199",)
 CAUSAL = "AutoModelForCausalLM"
@@ -48,6 +53,16 @@ MIXTURES: dict[str, dict[str, Any]] = {
     "deepseek_v3": {**EXPERTS, **LATENT},
     "ernie4_5_moe": {**EXPERTS, "moe_num_experts": 4, "moe_k": 2},
     "dots1": {**EXPERTS, "n_routed_experts": 4, "n_group": 1, "topk_group": 1, "n_shared_experts": 1},
+    "jamba": {**EXPERTS, "use_mamba_kernels": False, "attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_state": 8},
+    "jetmoe": {**EXPERTS, "kv_channels": 16},
+    "flex_olmo": EXPERTS,
+    "lfm2_moe": {**EXPERTS, "num_dense_layers": 1, "layer_types": ["conv", "full_attention"]},
+    "hunyuan_v1_moe": {**EXPERTS, "moe_topk": 2},
+    "glm4_moe_lite": {**EXPERTS, **LATENT},
+    "mimo_v2_flash": {**EXPERTS, "n_routed_experts": 4, "v_head_dim": 16, "sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]},
+    "llama4_text": {**EXPERTS, "intermediate_size_mlp": 96, "attention_chunk_size": 8, "num_experts_per_tok": 1},
+    "gemma3n_text": {"sliding_window": 8, "vocab_size_per_layer_input": 200, "hidden_size_per_layer_input": 16, "laurel_rank": 8, "num_kv_shared_layers": 0, "layer_types": ["sliding_attention", "full_attention"], "intermediate_size": [96, 96], "activation_sparsity_pattern": [0.0, 0.0]},
+    "gemma4_text": {"sliding_window": 8, "vocab_size_per_layer_input": 200, "hidden_size_per_layer_input": 16, "layer_types": ["sliding_attention", "full_attention"]},
     "glm4_moe": {**EXPERTS, "n_routed_experts": 4, "n_group": 1, "topk_group": 1, "n_shared_experts": 1},
 }
 DENSE: dict[str, dict[str, Any]] = {
@@ -68,6 +83,9 @@ DENSE: dict[str, dict[str, Any]] = {
     "doge": {},
     "lfm2": {"layer_types": ["conv", "full_attention"]},
     "nanochat": {},
+    "helium": {},
+    "olmo_hybrid": {"num_key_value_heads": 4, "layer_types": ["linear_attention", "full_attention"]},
+    "modernbert-decoder": {"local_attention": 8, "num_key_value_heads": 4},
     "bitnet": {},
 }
 STATE: dict[str, dict[str, Any]] = {
@@ -93,6 +111,9 @@ STATE: dict[str, dict[str, Any]] = {
         "linear_value_head_dim": 16,
         "layer_types": ["linear_attention", "full_attention"],
     },
+    "bamba": {**GROUPED, "attn_layer_indices": [1], "mamba_n_heads": 4, "mamba_d_head": 32, "mamba_d_state": 8, "mamba_chunk_size": 8},
+    "falcon_h1": {**GROUPED, "mamba_d_ssm": 64, "mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_chunk_size": 8},
+    "granitemoehybrid": {**GROUPED, "layer_types": ["mamba", "attention"], "mamba_n_heads": 4, "mamba_d_head": 32, "mamba_d_state": 8, "mamba_chunk_size": 8, "num_local_experts": 4, "shared_intermediate_size": 48},
     "rwkv": {"vocab_size": 200, "hidden_size": 32, "num_hidden_layers": 2, "context_length": 64},
 }
 OLD: dict[str, dict[str, Any]] = {
@@ -139,6 +160,53 @@ PROPHET = {
     "num_decoder_attention_heads": 4,
     "max_position_embeddings": 64,
 }
+FORECAST = {
+    "context_length": 24,
+    "prediction_length": 6,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "lags_sequence": [1, 2, 3],
+    "num_time_features": 2,
+    "use_cache": False,
+}
+PATCHED = {"context_length": 32, "patch_length": 8, "patch_stride": 4, "num_input_channels": 3, "prediction_length": 6, "d_model": 32}
+PAST = (
+    "past_values:float32[N,27]=-2:2",
+    "past_time_features:float32[N,27,2]=-0.5:0.5",
+    "past_observed_mask:float32[N,27]=0:1",
+    "future_values:float32[N,6]=-2:2",
+    "future_time_features:float32[N,6,2]=-0.5:0.5",
+)
+WINDOW = ("past_values:float32[N,32,3]=-3:3",)
+OBSERVED = (*WINDOW, "past_observed_mask:bool[N,32,3]")
+# Name -> class, config and inputs.
+SERIES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "patchtst_prediction": ("PatchTSTForPrediction", {**PATCHED, "loss": "mse"}, OBSERVED),
+    "patchtst_distribution": ("PatchTSTForPrediction", {**PATCHED, "loss": "nll", "use_cls_token": True, "norm_type": "layernorm"}, WINDOW),
+    "patchtst_classification": ("PatchTSTForClassification", {**PATCHED, "channel_attention": True, "num_targets": 4}, WINDOW),
+    "patchtst_regression": ("PatchTSTForRegression", {**PATCHED, "scaling": "mean", "num_targets": 2}, OBSERVED),
+    "patchtsmixer_prediction": ("PatchTSMixerForPrediction", {**PATCHED, "d_model": 16}, OBSERVED),
+    "patchtsmixer_mixing": ("PatchTSMixerForPrediction", {**PATCHED, "mode": "mix_channel", "self_attn": True, "norm_mlp": "BatchNorm", "scaling": "mean"}, WINDOW),
+    "patchtsmixer_classification": ("PatchTSMixerForTimeSeriesClassification", {**PATCHED, "head_aggregation": "avg_pool"}, WINDOW),
+    "time_series_transformer": ("TimeSeriesTransformerModel", FORECAST, PAST),
+    "informer": ("InformerModel", {**FORECAST, "sampling_factor": 1}, PAST),
+    "autoformer": ("AutoformerModel", {**FORECAST, "moving_average": 5, "label_length": 6}, PAST),
+}
+
+
+def _series(model: str, config: dict[str, Any]) -> Callable[[], nn.Module]:
+    def make() -> nn.Module:
+        import transformers
+
+        of_model = getattr(transformers, model)
+        module: nn.Module = of_model(of_model.config_class(**config))
+        return module
+
+    return make
+
 
 NETWORKS = (
     *(Network(k, configured(k, {**SMALL, **more}), inputs, space) for k, (more, inputs, space) in ENCODERS.items()),
@@ -163,4 +231,5 @@ NETWORKS = (
     *(Network(k, configured(k, {**GROUPED, **more}, CAUSAL), MASKED, SPACE) for k, more in DENSE.items()),
     *(Network(k, configured(k, config, CAUSAL), TOKENS, "N=1:2:4 T=8:8:8") for k, config in STATE.items()),
     *(Network(k, configured(k, config, CAUSAL), IDS, SPACE) for k, config in OLD.items()),
+    *(Network(k, _series(model, config), inputs, "N=1:2:4") for k, (model, config, inputs) in SERIES.items()),
 )

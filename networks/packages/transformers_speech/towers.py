@@ -1,4 +1,4 @@
-"""Speech and music of transformers, made small from their configs."""
+"""Encoders, decoders and codecs of speech and music."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from networks.network import Network
-from networks.packages.transformers_text import IMPORTS as IMPORTS
-from networks.packages.transformers_text import REQUIREMENTS as TEXT
 from networks.packages.transformers_text import configured
 
 if TYPE_CHECKING:
     from torch import nn
 
-REQUIREMENTS = ("scipy", *TEXT)
 WAVE = ("input_values:float32[N,T]",)
 SAMPLES = "N=1:1:2 T=3200:4800:8000"
 WAVE2VEC = {
@@ -72,7 +69,7 @@ def _decoder_step() -> Callable[[], nn.Module]:
     return make
 
 
-def _codec(kind: str, config: dict[str, Any], decodes: bool) -> Callable[[], nn.Module]:
+def codec(kind: str, config: dict[str, Any], decodes: bool) -> Callable[[], nn.Module]:
     def make() -> nn.Module:
         import torch
 
@@ -181,11 +178,11 @@ NETWORKS = (
         ("input_values:float32[N,64,32]",),
         "N=1:1:4",
     ),
-    Network("encodec_encoder", _codec("encodec", ENCODEC, False), ("x:float32[N,1,T]",), "N=1:1:2 T=256:512:1024"),
-    Network("encodec_decoder", _codec("encodec", ENCODEC, True), ("x:float32[N,16,T]",), "N=1:1:2 T=16:32:64"),
+    Network("encodec_encoder", codec("encodec", ENCODEC, False), ("x:float32[N,1,T]",), "N=1:1:2 T=256:512:1024"),
+    Network("encodec_decoder", codec("encodec", ENCODEC, True), ("x:float32[N,16,T]",), "N=1:1:2 T=16:32:64"),
     Network(
         "dac_encoder",
-        _codec(
+        codec(
             "dac",
             {
                 "encoder_hidden_size": 8,
