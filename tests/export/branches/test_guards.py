@@ -265,3 +265,40 @@ def test_ordinary_sizes_are_no_ends_and_differ():
     assert without_special_sizes(square) == {"H": 19, "W": 6}
     assert without_special_sizes([{"H": n, "W": n} for n in (1, 4, 5)]) == {"H": 4, "W": 4}
     assert without_special_sizes([{"H": 1}, {"H": 2}]) == {"H": 1}
+    few = [{"H": h, "W": w} for h in range(8, 25, 4) for w in range(4, 25, 4)]
+    assert without_special_sizes(few) == {"H": 16, "W": 12}
+
+
+def test_outside_of_its_region_a_guard_is_not_evaluated():
+    guard, divisible = Guard("T % (T // 16) == 0", ("T",)), Guard("T % 16 == 0", ("T",))
+    space = parse_space(["T=1:5:64"])
+    assert guard.fails_at(space, ((divisible, True),)) is None
+    with pytest.raises(ValueError, match="T // 16"):
+        guard.fails_at(space)
+    # At 16 there is one window, and more at the others.
+    assert [s["T"] for s in Guard("T // 16 > 1", ("T",)).failing(space, ((divisible, True),))] == [16]
+
+
+WINDOWS = """
+class Windows(nn.Module):
+    def forward(self, x):
+        n, c, h, w = x.shape
+        if h % 4 == 0 and w % 4 == 0:
+            y = x.view(n, c, h // 4, 4, w // 4, 4).permute(0, 2, 4, 3, 5, 1).reshape(-1, 16, c).softmax(1)
+            return y.view(n, h // 4, w // 4, 4, 4, c).permute(0, 5, 1, 3, 2, 4).reshape(n, c, h, w)
+        return x.flatten(2).softmax(2).view(n, c, h, w)
+
+def make():
+    return Windows()
+"""
+
+
+def test_windows_where_the_sizes_divide_and_one_else(write_module, export):
+    result = export(f"{write_module(WINDOWS)}:make", ["x:float32[N,2,H,W]"], "N=1:1:2 H=4:8:16 W=4:8:16")
+    runner = OnnxRuntimeRunner(result.model)
+    for height, width in ((4, 4), (8, 4), (16, 12), (8, 9), (5, 16), (7, 13)):
+        x = np.random.default_rng(height).standard_normal((1, 2, height, width)).astype(np.float32)
+        (out,) = runner({"x": x}).values()
+        windows = height % 4 == width % 4 == 0
+        sums = out.reshape(2, height // 4, 4, width // 4, 4).sum((2, 4)) if windows else out.sum((2, 3))
+        np.testing.assert_allclose(sums, np.ones_like(sums), rtol=1e-5)

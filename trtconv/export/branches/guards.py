@@ -77,10 +77,21 @@ class Guard:
         for tried, grids in enumerate(size_grids(space, names)):
             if tried >= MOST_TRIED // CHUNK:
                 return
-            failing = ~self.holds_at(grids)
-            for guard, side in region:
-                failing = failing & (guard.holds_at(grids) if side else ~guard.holds_at(grids))
-            yield from sizes_where(failing, grids, MOST_FAILING)
+            yield from sizes_where(self._fails_within(region, grids), grids, MOST_FAILING)
+
+    def _fails_within(self, region: Region, grids: Mapping[str, Array]) -> Array:
+        """Where it fails. Outside of the region it is not evaluated: `T % (T // 16)` has no value below 16."""
+        import numpy as np
+
+        if not region:
+            return ~self.holds_at(grids)
+        inside = np.ones(np.broadcast_shapes(*(g.shape for g in grids.values())), bool)
+        for guard, side in region:
+            inside &= guard.holds_at(grids) if side else ~guard.holds_at(grids)
+        failing = np.zeros(inside.shape, bool)
+        if inside.any():
+            failing[inside] = ~self.holds_at({n: np.broadcast_to(g, inside.shape)[inside] for n, g in grids.items()})
+        return failing
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """At these sizes. Raises ValueError for a condition that cannot be read."""
@@ -118,7 +129,8 @@ def without_special_sizes(choices: Sequence[dict[str, int]]) -> dict[str, int]:
     """
     ordinary = [sizes for sizes in choices if min(sizes.values()) > 2]
     values = {name: sorted({sizes[name] for sizes in ordinary}) for name in choices[0]}
-    ends = {name: {*v[:NEAR_END], *v[-NEAR_END:]} for name, v in values.items() if len(v) > 2 * NEAR_END}
+    near = {name: min(NEAR_END, (len(v) - 1) // 2) for name, v in values.items()}
+    ends = {name: {*v[: near[name]], *v[-near[name] :]} for name, v in values.items() if near[name]}
     inner = (
         sizes
         for sizes in ordinary

@@ -1,0 +1,1 @@
+"""The sixty-second round of attacks."""
