@@ -108,7 +108,7 @@ class BuildRequest:
             group="Build",
             example="--precision fp16",
             form="choice",
-            choices=REQUESTED_NAMES,
+            choices=(AUTO, *REQUESTED_NAMES),
             key="build.precision",
         ),
     )

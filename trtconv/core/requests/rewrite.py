@@ -186,7 +186,7 @@ class RewriteRequest:
             help="Element type (default: as the graph is).",
             group="Rewrite",
             form="choice",
-            choices=REQUESTED_NAMES,
+            choices=(AUTO, *REQUESTED_NAMES),
             key="build.precision",
         ),
     )

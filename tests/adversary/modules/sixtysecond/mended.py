@@ -1,5 +1,4 @@
 """What the sixty-second round and its networks showed, each class once more."""
-# ruff: noqa: E501 - attacks are written as users write them
 
 from __future__ import annotations
 
