@@ -11,7 +11,7 @@ from tests.adversary.inputs import FINITE
 
 
 @attack("x:float32[N,8,H,W]=-2:2", dims="N=1:1:2 H=1:8:24 W=1:8:24", kinds=FINITE)
-class A7581WindowsOrAll(nn.Module):
+class A7605WindowsOrAll(nn.Module):
     """Attention in windows of 4 where both sizes divide, over the whole map else; the branch is asked twice."""
 
     def __init__(self):
@@ -33,7 +33,7 @@ class A7581WindowsOrAll(nn.Module):
 
 
 @forward("x:float32[N,T,4]=-2:2", dims="N=1:1:2 T=1:5:64", kinds=FINITE)
-def A7582ChunksOfSixteen(self, x):
+def A7606ChunksOfSixteen(self, x):
     """Means of chunks of sixteen where the length divides and is more than one chunk, deviations from the mean else."""
     t = x.shape[1]
     if t % 16 == 0 and t > 16:
@@ -42,7 +42,7 @@ def A7582ChunksOfSixteen(self, x):
 
 
 @forward("x:float32[N,2,H,W]=-2:2", dims="N=1:1:2 H=6:9:18 W=6:8:18", kinds=FINITE)
-def A7583BlocksByEitherSide(self, x):
+def A7607BlocksByEitherSide(self, x):
     """Blocks along the side that divides by three, along the other where that does, and none else."""
     n, c, h, w = x.shape
     if h % 3 == 0:
