@@ -34,7 +34,7 @@ class A7541DynamicNtkRotary(nn.Module):
         e = torch.cat((f, f), -1)
         h = torch.cat((-a[..., 2:], a[..., :2]), -1)
         a = a * e.cos() + h * e.sin()
-        b = torch.stack([b[..., 0] * cos[:, 0] - b[..., 1] * sin[:, 0], b[..., 1] * cos[:, 0] + b[..., 0] * sin[:, 0]], -1).flatten(-2)
+        b = torch.stack([b[..., 0] * cos[:, 0] - b[..., 1] * sin[:, 0], b[..., 1] * cos[:, 0] + b[..., 0] * sin[:, 0]], -1)
         return torch.cat([a, b, rest], -1)
 
 
@@ -206,7 +206,7 @@ class A7548RarelyLongSequences(nn.Module):
         return y
 
 
-@attack("x:float32[N,4]=-2:2", dims="N=1:2:3", kinds=FINITE)
+@attack("x:float32[N,4]=-2:2", dims="N=1:2:3", kinds=FINITE, refused="when run again")
 class A7549StateBetweenCalls(nn.Module):
     """A running mean that is updated in eval as well, a deque of the last three outputs, a step counter as a tensor that gates a branch by where."""
 
