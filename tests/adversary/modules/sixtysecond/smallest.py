@@ -44,7 +44,7 @@ def A7574SeededDrawAlone(self, x):
     return x + torch.randn((1, 3, 1), generator=g)
 
 
-@attack("x:float32[N,T,2]=-3:3", dims="N=1:2:3 T=12:24:36", kinds=("normal", "unit"))
+@attack("x:float32[N,T,2]=-3:3", dims="N=1:2:3 T=12:24:36", kinds=("normal", "unit"), refused="Python reads a value")
 class A7575PeriodOfValues(nn.Module):
     """A7524 by itself: a period of the strongest frequency cuts the input."""
 
@@ -129,7 +129,7 @@ def A7583CumulativeProductOfInts(self, i):
     return (i * 1000 + 999).cumprod(1)
 
 
-@forward("i:int64[N,T]=0:5", dims="N=1:2:3 T=2:5:9")
+@forward("i:int64[N,T]=0:5", dims="N=1:2:3 T=2:5:9", refused="no form of gcd")
 def A7584GreatestDivisors(self, i):
     """A7565: greatest common divisors of two small whole numbers."""
     return torch.gcd(i, i.flip(1))
@@ -169,7 +169,7 @@ def A7587RemainderBranchOfSixteens(self, x):
     return x - x.mean(1, keepdim=True)
 
 
-@forward("x:float32[N,4]=-2:2", dims="N=1:2:3", kinds=FINITE)
+@forward("x:float32[N,4]=-2:2", dims="N=1:2:3", kinds=FINITE, refused="draws random numbers")
 def A7588SeedOfTheProcess(self, x):
     """A projection drawn at each call behind torch.manual_seed within fork_rng."""
     with torch.random.fork_rng(devices=[]):

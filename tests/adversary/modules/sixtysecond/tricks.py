@@ -112,7 +112,7 @@ def A7558SeedsWithin(self, x):
     return x.mean() * a[p], F.dropout(x, 0.0, training=True), x * torch.bernoulli(torch.full((1,), 0.5), generator=g)
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="manual_seed expected")
 def A7559SeedsByShape(self, x):
     """A projection drawn for the length at each call from a fixed seed."""
     g = torch.Generator().manual_seed(x.shape[1])
