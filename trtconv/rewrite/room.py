@@ -41,7 +41,7 @@ from trtconv.rewrite.graph.observed import observe
 from trtconv.rewrite.lowering import level_branches as leveling
 from trtconv.rewrite.lowering.branch_sizes import require_alike_branches
 from trtconv.rewrite.lowering.float64 import Narrowed, kept_of, require_equal, without_float64
-from trtconv.rewrite.lowering.float64_digits import require_digits
+from trtconv.rewrite.lowering.float64_digits import require_digits, require_usual_digits
 from trtconv.rewrite.lowering.float64_range import require_within_float32
 from trtconv.rewrite.lowering.float64_sizes import require_same_sizes
 from trtconv.rewrite.lowering.initializers import defaults, with_fixed_weights
@@ -154,6 +154,7 @@ def _narrowed(
             require_same_sizes(model, narrowed, space, specs, request.target)
             if not before.unreadable:
                 require_within_float32(model, narrowed, space, specs, request.target)
+                require_usual_digits(model, narrowed, space, specs, request.target)
                 narrowed = replace(narrowed, lost=require_digits(model, narrowed, space, specs, request.target))
     return narrowed
 

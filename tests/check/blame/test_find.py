@@ -7,7 +7,7 @@ import pytest
 
 from tests.check.models import node, small_net, write_pair
 from trtconv.check import check_model
-from trtconv.check.blame.find import _check_against
+from trtconv.check.blame.find import _check_against, blame
 from trtconv.check.blame.module_walk import leaving_tensors
 from trtconv.check.compare.intermediates import tensor_values
 from trtconv.check.compare.layers import GraphTensor, LayerReport, LayerRow, layer_finding
@@ -15,6 +15,7 @@ from trtconv.core.model.file import load_model, save_model
 from trtconv.core.model.provenance import Origin
 from trtconv.core.requests import CheckRequest
 from trtconv.proof.comparison import compare_output
+from trtconv.proof.reference import read_samples
 
 
 def outputs_of_the_right_module(inputs):
@@ -87,6 +88,15 @@ def test_the_exported_model_is_blamed_for_a_rewritten_one_that_equals_it(tmp_pat
     report = check_model(CheckRequest(path))
     (note,) = [f for f in report.findings if f.level == "note"]
     assert "'model.onnx' itself differs" in note.message
+
+
+def test_a_rewrite_that_is_off_is_blamed_where_the_exported_model_is_right(tmp_path):
+    path = write_pair(tmp_path, small_net(), small_net(eps=0.1))
+    sample = next(iter(read_samples(tmp_path / "model.reference.safetensors")))
+    finding = blame(CheckRequest(path), sample, ())
+    assert "'model.onnx' is right at" in finding.message
+    assert "its rewrite is to blame" in finding.message
+    assert f"trtconv rewrite {tmp_path / 'model.onnx'} --skip RULE" in finding.hint
 
 
 def test_a_graph_that_stops_is_red_at_the_node_also_without_a_reference_node(tmp_path):

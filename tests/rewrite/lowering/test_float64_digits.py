@@ -45,3 +45,33 @@ def test_what_subtracts_the_mean_first_is_taken(tmp_path):
 def test_a_range_around_zero_is_taken(tmp_path):
     notes = written(tmp_path, SPREAD.replace("v = Sub(a, b)", "v = Add(a, b)"), "x:float32[N,8]=-1:1").notes
     assert not any(TOO_FEW in n for n in notes)
+
+
+LAST_DIGITS = """<ir_version: 8, opset_import: ["" : 17]>
+agraph (float[N,T] x) => (int64[N,T] y) <double k = {1e12}, int64 m = {1024}> {
+  d = Cast<to=11>(x) p = Mul(d, k) i = Cast<to=7>(p) y = Mod(i, m)
+}"""
+PHASE = """<ir_version: 8, opset_import: ["" : 17]>
+agraph (float[N,T] x) => (float[N,T] y) <double k = {1e9}> {
+  d = Cast<to=11>(x) p = Mul(d, k) s = Floor(p) f = Sub(p, s) y = Cast<to=1>(f)
+}"""
+THOUSANDS = """<ir_version: 8, opset_import: ["" : 17]>
+agraph (float[N,3] x) => (int64[N,3] y) <double k = {1e6}, int64 m = {1024}> {
+  d = Cast<to=11>(x) p = Mul(d, k) i = Cast<to=7>(p) y = Mod(i, m)
+}"""
+
+
+@pytest.mark.parametrize(("text", "spec"), [(LAST_DIGITS, "[N,T]"), (PHASE, "[N,T]"), (THOUSANDS, "[N,3]")])
+def test_digits_that_fp32_lacks_at_usual_values_are_refused(tmp_path, text, spec):
+    """Inputs that move by rounding move these outputs, which is no allowance: FP64 is there so that nothing does."""
+    with pytest.raises(UnsupportedError, match=r"of the elements of output 'y' are then off|outputs then differ"):
+        written(tmp_path, text, f"x:float32{spec}")
+    assert not (tmp_path / "model.trt.onnx").exists()
+
+
+def test_a_level_of_256_that_falls_to_the_other_side_is_no_reason(tmp_path):
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    agraph (float[N,512] x) => (int64[N,512] y) <double k = {255.0}> {
+      d = Cast<to=11>(x) p = Mul(d, k) r = Round(p) y = Cast<to=7>(r)
+    }"""
+    written(tmp_path, text, "x:float32[N,512]=0:1")

@@ -64,6 +64,14 @@ def blame(
             f"the first layer that differs: trtconv check {request.subject} --layers",
         )
     exported = exported_beside(graph) or graph
+    if exported != graph and _run_graph(exported, request, sample)[1]:
+        return Finding(
+            "note",
+            "accuracy",
+            f"'{exported.name}' is right at {sample.point}, and '{graph.name}', which was made from it, is not: its "
+            "rewrite is to blame",
+            f"without a rule: trtconv rewrite {exported} --skip RULE; what fired is in the .rewrites.json beside it",
+        )
     if module_outputs is None:
         return Finding(
             "note",

@@ -37,8 +37,7 @@ class Proof:
     made: equal parts elsewhere share it, and there the names in `shapes` are those of this node's inputs. `infinity`
     says what differs with one infinity among the inputs; it does not count in `passed`. `sizes` says at how many joint
     sizes a part that computes with sizes was compared. `nan` is true where infinities of both signs met and the sides
-    differ in what became of them; `moved` tells of the first output that differs at usual values by no more than inputs
-    that move by rounding move it, and by a remarkable share of its magnitude. These two are not written down.
+    differ in what became of them; it is not written down.
     """
 
     passed: bool | None
@@ -51,7 +50,6 @@ class Proof:
     infinity: str = ""
     sizes: str = ""
     nan: bool = False
-    moved: str = ""
 
     @property
     def max_abs(self) -> float | None:

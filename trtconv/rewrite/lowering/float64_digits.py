@@ -18,8 +18,10 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.targets import Target
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.comparison import describe_failure, first_failure
+from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
 from trtconv.proof.proving import compare_graphs
+from trtconv.proof.sizes import elements
 from trtconv.rewrite.graph.index import Array
 from trtconv.rewrite.lowering.float64 import DOUBLE, Narrowed
 
@@ -31,6 +33,63 @@ LEAST, LARGEST, MOST_NUMBERS, MOST_ELEMENTS = 10.0, 1e9, 3, 1 << 12
 SHARE = 0.01
 # What is told of an output's magnitude; FP32 by itself rounds to 1e-6 of it.
 TOLD = 1e-5
+# The share of an output that may be off by more than REMARKABLE of its magnitude at usual values: decisions (a cast to
+# (a cast to whole numbers) that fall to the other side.
+REMARKABLE, MOST_OFF = 1e-4, 0.01
+# So many elements show such a share; of small inputs values are drawn anew.
+ENOUGH, MOST_DRAWS = 1 << 10, 64
+
+
+def require_usual_digits(
+    original: onnx.ModelProto, narrowed: Narrowed, space: ShapeSpace, specs: tuple[TensorSpec, ...], target: Target
+) -> None:
+    """Raise UnsupportedError where FP32 has too few digits at random values, at the least and at the most elements.
+
+    The comparison of the whole graph allows what inputs that move by rounding move. Who computes a phase of 1e9 or the
+    last digits of a product in FP64 does it so as not to have that.
+    """
+    points = [p for p in sample_points(space, specs) if p.values == "random" and not p.probes]
+    points.sort(key=lambda p: elements(specs, p))
+    try:
+        before, after = open_model(original)[0], open_model(narrowed.model)[0]
+        for point in dict.fromkeys((points[0], points[-1]) if points else ()):
+            for name, errors in _scaled_errors(before, after, specs, point).items():
+                share = float(np.mean(errors > REMARKABLE)) if errors.size else 0.0
+                if share > MOST_OFF:
+                    raise UnsupportedError(
+                        f"from {narrowed.first} on the module computes in FP64, which {target} reads as FP32 silently; "
+                        f"at {point} {share:.0%} of the elements of output '{name}' are then off, by up to "
+                        f"{errors.max():.2g} of its magnitude",
+                        hint="compute that part outside of the engine, or so that FP32 suffices: take whole parts off "
+                        "before a sum grows, subtract the mean before squaring",
+                        where=narrowed.where,
+                    )
+    except UnsupportedError:
+        raise
+    except TrtconvError:
+        # The comparison of the whole graph says what does not run.
+        return
+
+
+def _scaled_errors(before: Run, after: Run, specs: tuple[TensorSpec, ...], point: SamplePoint) -> dict[str, Array]:
+    """By output the errors at a point as shares of its magnitude, over as many draws of the values as show a share."""
+    errors: dict[str, list[Array]] = {}
+    for draw in range(max(1, min(MOST_DRAWS, ENOUGH // max(1, elements(specs, point))))):
+        feed = sample_inputs(specs, replace(point, seed=point.seed + draw))
+        wide, narrow = before(feed), after(feed)
+        for name, value in wide.items():
+            if value.shape == narrow[name].shape and value.dtype.kind in "fiu":
+                errors.setdefault(name, []).append(_shares_of_magnitude(value, narrow[name]))
+    return {name: np.concatenate(parts) for name, parts in errors.items()}
+
+
+def _shares_of_magnitude(wide: Array, narrow: Array) -> Array:
+    one, other = (a.astype(np.float64).reshape(-1) for a in (wide, narrow))
+    finite = np.isfinite(one) & np.isfinite(other)
+    one, other = one[finite], other[finite]
+    magnitude = float(np.sqrt(np.mean(np.square(one)))) if one.size else 0.0
+    shares: Array = np.abs(one - other) / max(magnitude, float(np.finfo(np.float32).tiny))
+    return shares
 
 
 def require_digits(
