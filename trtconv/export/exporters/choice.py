@@ -136,7 +136,7 @@ def choose(job: ExportTask) -> ChosenExport:
             attempt_lines = tuple(a.describe() for a in attempts) if len(attempts) > 1 else ()
             left_out = kept_ways(job, result, path_sizes(paths), moves, recordings) if paths is not None else ()
             doubts = (*(k.note for k in left_out), *_doubts(job, result, paths))
-            ties = told_ties(result.candidate.model, job.samples.items)
+            ties = told_ties(result.candidate.model, job.samples.items, job.runner)
             uncompared = (result.uncompared,) if result.uncompared else ()
             unfollowed = _unfollowed(job, result, paths) if not doubts else ()
             notes = (*attempt_lines, *result.candidate.notes, *far, *ties, *uncompared, *unfollowed, *doubts)

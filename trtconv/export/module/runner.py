@@ -138,6 +138,14 @@ class ModuleRunner:
         """The module with what it ranks nearly equal in another order; None until a counted run has ranked anything."""
         return Reranked(self, seed, ties) if self.ranks else None
 
+    def as_torch_ranks(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once with whichever of equal elements torch takes, where other runs take the first."""
+        ranks, self.ranks = self.ranks, False
+        try:
+            return self(inputs)
+        finally:
+            self.ranks = ranks
+
     def flushed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once with denormal numbers taken for zero, as GPUs take them."""
         with denormals_flushed():

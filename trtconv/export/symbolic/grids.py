@@ -133,6 +133,17 @@ def grid_sample(
     return func(input, torch.stack(centres, -1), mode, "border", align_corners)
 
 
+def eye(func: Any, n: Any, m: Any = None, *, dtype: Any = None, device: Any = None) -> Any:
+    """The handler of torch.eye in bool with a moving size, [n, m]: ONNX Runtime has no EyeLike of that type."""
+    import torch
+
+    columns = n if m is None else m
+    if dtype is not torch.bool or not any_symbolic([n, columns]):
+        return NotImplemented
+    zero = torch.zeros((), dtype=torch.int64, device=device)
+    return arange(n, zero).unsqueeze(1) == arange(columns, zero)
+
+
 def linspace(func: Any, start: Any, end: Any, steps: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """The handler of torch.linspace with a bound or a number of steps that is a size, [steps].
 

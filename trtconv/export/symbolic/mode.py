@@ -46,7 +46,7 @@ from trtconv.export.symbolic.complex_numbers import parts as complex_parts
 from trtconv.export.symbolic.complex_numbers.functions import complex_call
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, memory, sums, writes
-from trtconv.export.symbolic.recording import written_out
+from trtconv.export.symbolic.recording import value_checks, written_out
 from trtconv.export.symbolic.recording.aliases import RecordedAliases
 from trtconv.export.symbolic.recording.conversions import settled_conversions
 from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
@@ -118,7 +118,8 @@ def handlers() -> Mapping[str, Handler]:
         "linalg_solve": linear_algebra.solve, "cholesky_solve": linear_algebra.cholesky_solve,
         "matrix_power": linear_algebra.matrix_power, "linalg_matrix_power": linear_algebra.matrix_power,
         "linalg_cholesky": linear_algebra.cholesky, "cholesky": linear_algebra.cholesky,
-        "trapezoid": grids.trapezoid, "trapz": grids.trapezoid, "arange": grids.arange_of_mixed,
+        "__bool__": value_checks.truth, "_assert": value_checks.asserted, "_is_all_true": value_checks.all_true,
+        "eye": grids.eye, "trapezoid": grids.trapezoid, "trapz": grids.trapezoid, "arange": grids.arange_of_mixed,
         "cumulative_trapezoid": grids.cumulative_trapezoid, "kron": linear_algebra.kronecker,
         "block_diag": linear_algebra.block_diagonal, "gradient": grids.gradient, "nanmedian": order.nanmedian,
         "quantile": written_out.quantile, "unbind": written_out.unbind,

@@ -81,7 +81,7 @@ def A6770SumsOfInts(self, x):
 EDGES = (0.0, -0.0, 0.1, 0.2, 0.30000001192092896, 0.3, 1.0, 0.99999994, 5.0)
 
 
-@forward(X, dims=D, feeds=floats(EDGES, EDGES[::-1], [INF, -INF, 1.0]), noted="the module decides by values")
+@forward(X, dims=D, feeds=floats(EDGES, EDGES[::-1], [INF, -INF, 1.0]), refused="returns 'output_5' as int32")
 def A6771Buckets(self, x):
     """Buckets by edges in doubles that are rounded to floats, each edge left or right, and a ladder of comparisons."""
     e = torch.tensor([0.0, 0.1, 0.2, 0.1 + 0.2, 1.0])

@@ -112,7 +112,7 @@ def A5476SlidingDeviations(self, x):
     n = (end - start)[:, None]
     mean = (c[:, end] - c[:, start]) / n
     return ((s[:, end] - s[:, start]) / n - mean**2).clamp(min=1e-4).sqrt().float()
-@forward("f:float32[N,T]=50:500", **seq("f:float32[N,T]=50:500", own=(lambda: {"f": np.random.default_rng(3).uniform(300, 400, (1, 3000)).astype(np.float32)},)), refused="/tmp/tmpumqstpbo/model.trt.onnx does not")
+@forward("f:float32[N,T]=50:500", **seq("f:float32[N,T]=50:500", own=(lambda: {"f": np.random.default_rng(3).uniform(300, 400, (1, 3000)).astype(np.float32)},)), refused="computes in FP64")
 def A5477PhasesInDoubles(self, f):
     """Phases summed up in doubles, of long waves, cut to one turn."""
     p = torch.cumsum(f.double() / 16000 * 320, 1) % 1

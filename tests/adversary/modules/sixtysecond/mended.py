@@ -50,3 +50,33 @@ def A7607BlocksByEitherSide(self, x):
     if w % 3 == 0:
         return x.view(n, c, h, w // 3, 3).amin(4).sum(2).repeat_interleave(3, -1)
     return x.mean(2) * w
+
+
+@forward("x:float32[N,T]=-2:2", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+def A7608ChecksOfValues(self, x):
+    """Asserts, raises and torch's own checks of values, before a branch by size that only torch.export can follow."""
+    if not (x < 1e30).all():
+        raise ValueError("too large")
+    assert x.shape[1] > 0 and x.abs().max() < 1e30
+    torch._assert(torch.isfinite(x).all(), "finite")
+    torch._check_tensor_all(x > -1e30)
+    if x.shape[1] > 4:
+        return x.cumsum(1)
+    return x * 2
+
+
+@forward("x:float32[N,T]=-2:2", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="the path through the module depends on the values")
+def A7609AnAssertThatIsCaught(self, x):
+    """A check whose error is caught is a decision by value."""
+    try:
+        assert (x < 1).all()
+    except AssertionError:
+        return x * 2
+    return x * 3
+
+
+@forward("x:float32[N,T]=-2:2", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+def A7610EyeOfBools(self, x):
+    """An identity of booleans of a moving size, by a recording: ONNX Runtime has no EyeLike of bool."""
+    m = torch.eye(x.shape[1], dtype=torch.bool).unsqueeze(0).repeat(x.shape[0], 1, 1) | (x[:, :, None] > x[:, None])
+    return x[:, None].masked_fill(~m, 0.0).sum(2)

@@ -81,7 +81,7 @@ def A7594SumsOfBools(self, m, u):
     )  # fmt: skip
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="computes in FP64")
 def A7595CastsPastTheEnds(self, x):
     """Floats cast within range through each width, halves that overflow to infinity on the way to ints by clamp, whole floats beyond 2**24 compared, ceil and trunc of negatives into bytes by way of int32."""
     h = (x * 30000).half()
@@ -121,7 +121,7 @@ def A7598RareLengthBySlices(self, x):
     return a, b, c, d, e
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="computes in FP64")
 def A7599DoublesToLargeInts(self, x):
     """A7595's last output: doubles of 1e12 cut to int64, their low bits."""
     return x.double().mul(1e12).to(torch.int64) & 1023

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -13,19 +14,33 @@ from trtconv.core.model.file import external_files, load_model, load_structure
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.text.listing import list_first
 from trtconv.proof.points import SamplePoint
-from trtconv.proof.probes.near_ties import NearTie, find_rankings, near_ties
+from trtconv.proof.probes.near_ties import NearTie, find_rankings, near_ties, ties_at_cut
 from trtconv.proof.reference import ReferenceSample
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trtconv.export.module.runner import ModuleRunner
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
 NEARLY_TIED = "nearly tied values are ranked"
+EQUAL = "the top of equal values is taken"
 # Each is run a few times up to the last ranking; more points find more pairs and the same nodes.
 MOST_POINTS = 3
 # A larger graph is not copied for this.
 MOST_BYTES = 1 << 29
 MOST_NAMED = 3
+# Points at which rows are alike, as those of padding are: equal scores are equal in every run there.
+ALIKE = ("zeros", "denormal")
+# A difference of more than this share of an output's magnitude is another choice, and no rounding.
+ANOTHER = 1e-4
 
 
-def told_ties(path: Path, samples: Sequence[ReferenceSample]) -> tuple[str, ...]:
-    """A note on the rankings of a file that tie within their noise at the cheapest points with random values."""
+def told_ties(path: Path, samples: Sequence[ReferenceSample], runner: ModuleRunner) -> tuple[str, ...]:
+    """Notes on the rankings of a file that tie within their noise at the cheapest points with random values, and on
+    top-ks of equal values, of which torch takes others than the first where rows are alike.
+    """
     structure = load_structure(path)
     if not find_rankings(structure.graph) or external_files(structure) or path.stat().st_size > MOST_BYTES:
         return ()
@@ -43,7 +58,42 @@ def told_ties(path: Path, samples: Sequence[ReferenceSample]) -> tuple[str, ...]
             before = closest.get(tie.ranking.node)
             if before is None or tie.margin / tie.noise < before[0].margin / before[0].noise:
                 closest[tie.ranking.node] = tie, sample.point
-    return (_in_words(model, list(closest.values())),) if closest else ()
+    nearly = (_in_words(model, list(closest.values())),) if closest else ()
+    return (*nearly, *_told_equals(model, samples, runner))
+
+
+def _told_equals(
+    model: onnx.ModelProto, samples: Sequence[ReferenceSample], runner: ModuleRunner
+) -> Iterator[str]:
+    """A note where what torch takes of equal values is not the first, and the outputs show it."""
+    for sample in (s for s in samples if s.point.values in ALIKE and runner.ranks):
+        try:
+            differs = any(_is_another(v, o) for v, o in _pairs(sample, runner.as_torch_ranks(sample.inputs)))
+            tied = ties_at_cut(model, sample.inputs, GraphRunner) if differs else ()
+        except TrtconvError:
+            return
+        if tied:
+            origins = {n.name: origin_of(n).source for n in model.graph.node}
+            lines = dict.fromkeys(origins[r.node] or f"node '{r.node}'" for r in tied)
+            yield (
+                f"{EQUAL}: at {sample.point} torch takes others than the first, as ONNX and the proof do, and the "
+                f"outputs differ; so they may wherever rows are alike, as of padding: "
+                f"{list_first(list(lines), MOST_NAMED)}"
+            )
+            return
+
+
+def _pairs(sample: ReferenceSample, actual: Mapping[str, Array]) -> Iterator[tuple[Array, Array]]:
+    return ((v, actual[n]) for n, v in sample.outputs.items() if n in actual and v.shape == actual[n].shape)
+
+
+def _is_another(expected: Array, actual: Array) -> bool:
+    import numpy as np
+
+    one, other = expected.astype(np.float64), actual.astype(np.float64)
+    finite = np.isfinite(one) & np.isfinite(other)
+    magnitude = float(np.abs(one).max(initial=0.0, where=finite))
+    return bool(np.abs(one - other).max(initial=0.0, where=finite) > ANOTHER * magnitude)
 
 
 def _in_words(model: onnx.ModelProto, ties: list[tuple[NearTie, SamplePoint]]) -> str:
