@@ -79,7 +79,7 @@ class A7523AutoCorrelationRolled(nn.Module):
         return out.permute(0, 2, 1), corr
 
 
-@attack("x:float32[N,T,2]=-3:3", dims="N=1:2:3 T=12:24:36", kinds=("normal", "unit"))
+@attack("x:float32[N,T,2]=-3:3", dims="N=1:2:3 T=12:24:36", kinds=("normal", "unit"), refused="the path through the module depends on the size")
 class A7524TimesNetPeriod(nn.Module):
     """TimesNet: amplitudes by rfft, DC zeroed in place, the strongest frequency overall as a Python number, period = T // f, padded and folded into a picture: decided by values."""
 

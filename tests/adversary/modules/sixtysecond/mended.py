@@ -1,4 +1,5 @@
 """What the sixty-second round and its networks showed, each class once more."""
+# ruff: noqa: E501, PT018 - attacks are written as users write them
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Narrow types, whole numbers that grow, tables by NumPy, functions of autograd's, inputs that are written."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.adversary.attack import attack, forward
 from tests.adversary.inputs import FINITE
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="has no form of prod")
 def A7589VandermondeAlone(self, x):
     """A7565's matrix of powers."""
     return torch.linalg.vander(x[:, 0], N=4)
@@ -72,7 +72,7 @@ def A7593InputsWritten(self, x, b):
     return x, b, x.t()[0]
 
 
-@forward("m:bool[N,T]", "u:uint8[N,T]=0:255", dims="N=1:2:3 T=1:150:300")
+@forward("m:bool[N,T]", "u:uint8[N,T]=0:255", dims="N=1:2:3 T=1:150:300", refused="differs from the module")
 def A7594SumsOfBools(self, m, u):
     """Sums of booleans into int8 beyond 127, of bytes into bytes, booleans added and multiplied, cumulative sums in int16, argmax of booleans and bytes, a mean of booleans as float."""
     return (
@@ -108,7 +108,7 @@ def A7597NormsOfEachKind(self, x):
     return F.group_norm(x, g), y, F.local_response_norm(x, 2, alpha=0.1, k=2.0), F.instance_norm(x), F.normalize(x, p=1.5, dim=1), F.conv2d(x, k), F.normalize(x, p=0.5, dim=(2, 3)) if False else F.normalize(x.flatten(1), p=float("inf"))
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:40", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:40", kinds=FINITE, refused="differs from the module")
 def A7598RareLengthBySlices(self, x):
     """A length that matters through an empty slice, a mean over one row that becomes NaN and is replaced, a pad that is negative from 33 on, a roll by the length."""
     t = x.shape[1]
@@ -127,13 +127,13 @@ def A7599DoublesToLargeInts(self, x):
     return x.double().mul(1e12).to(torch.int64) & 1023
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:40", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:40", kinds=FINITE, refused="differs from the module")
 def A7600MeanOfAnEmptySlice(self, x):
     """A7598's second output: the mean of a slice that is empty up to 25, replaced where NaN."""
     return torch.nan_to_num(x[:, 25:26].mean(1), nan=-1.0)
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:40", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:5:40", kinds=FINITE, refused="differs from the module")
 def A7601MeanOfATailSlice(self, x):
     """A7598's last output: the mean of x[:, -5:-2], empty below three."""
     return x[:, -5:-2].mean(1).nan_to_num(9.0)
@@ -152,7 +152,7 @@ def A7603BytesSummedInBytes(self, u):
     return u.sum(1, dtype=torch.uint8)
 
 
-@forward("u:uint8[N,T]=0:255", dims="N=1:2:3 T=1:150:300")
+@forward("u:uint8[N,T]=0:255", dims="N=1:2:3 T=1:150:300", refused="differs from the module")
 def A7604BytesMultipliedInBytes(self, u):
     """A7594: a product of bytes that stays in bytes, and wraps to 0."""
     return u.prod(1, dtype=torch.uint8)

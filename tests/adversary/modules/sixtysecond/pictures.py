@@ -1,5 +1,5 @@
 """Image operations written by hand: colours, histograms, filters, warps, morphology, metrics, super resolution, point clouds, graphs."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF046, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class A7539GraphLayers(nn.Module):
         return gcn, gat, mean, cnt, torch.bincount(e[0], minlength=4)[:4]
 
 
-@attack("x:float32[N,3,H,W]=0:1", dims="N=1:1:2 H=4:8:12 W=4:8:12", kinds=FINITE)
+@attack("x:float32[N,3,H,W]=0:1", dims="N=1:1:2 H=4:8:12 W=4:8:12", kinds=FINITE, refused="traced for some sizes only")
 class A7540KernelsBuiltFromSizes(nn.Module):
     """A blur whose kernel length and sigma come from the size (odd by | 1), a resize with anti-aliasing by its ratio, a centre crop by rounding, crops of five, jitter of a fixed seed."""
 

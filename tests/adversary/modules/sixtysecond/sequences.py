@@ -1,5 +1,5 @@
 """Transformers and generation: rotary variants, ALiBi, caches, beams, processors of logits, schedulers, state."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, E741, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class A7545BeamStepWithLengthPenalty(nn.Module):
         return nh, top, fin, h[torch.arange(n)[:, None], bi]
 
 
-@attack("t:int64[N]=0:999", "x:float32[N,4,H]=-2:2", "e:float32[N,4,H]=-2:2", dims="N=1:2:3 H=1:3:6", kinds=FINITE)
+@attack("t:int64[N]=0:999", "x:float32[N,4,H]=-2:2", "e:float32[N,4,H]=-2:2", dims="N=1:2:3 H=1:3:6", kinds=FINITE, refused="whole numbers or exact")
 class A7546SchedulerStepsByTables(nn.Module):
     """DDIM from cosine betas in doubles cast down, Karras' sigmas with interpolated log-sigmas from times (sigma_to_t), v-prediction, dynamic thresholding by quantile, an EDM preconditioner, timestep embedding with flips."""
 

@@ -1,5 +1,5 @@
 """The smallest cases of what this round found, and their neighbours."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: RUF046 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def A7571KernelBySizeAlone(self, x):
     return F.conv2d(F.pad(x, [0, 0, k // 2, k // 2], mode="replicate"), g.view(1, 1, k, 1).expand(3, 1, k, 1), groups=3)
 
 
-@forward("x:float32[N,3,H,W]=0:1", dims="N=1:1:2 H=4:8:12 W=4:8:12", kinds=FINITE)
+@forward("x:float32[N,3,H,W]=0:1", dims="N=1:1:2 H=4:8:12 W=4:8:12", kinds=FINITE, refused="traced for some sizes only")
 def A7572NoiseOfAGeneratorBesideACrop(self, x):
     """A7540's noise and crop: a fixed draw of a seeded generator, an offset by round((h - 4) / 2.0)."""
     h = x.shape[2]
@@ -37,7 +37,7 @@ def A7573CropByRound(self, x):
     return x[..., top : top + 4, left : left + 4]
 
 
-@forward("x:float32[N,3,H]=0:1", dims="N=1:1:2 H=4:8:12", kinds=FINITE)
+@forward("x:float32[N,3,H]=0:1", dims="N=1:1:2 H=4:8:12", kinds=FINITE, refused="Generator")
 def A7574SeededDrawAlone(self, x):
     """A fixed draw of a seeded generator, nothing else."""
     g = torch.Generator().manual_seed(3)
@@ -113,7 +113,7 @@ def A7581RowsWrittenByAMaskThenAColumn(self, x, m):
     return y
 
 
-@forward("x:float32[N,T,4]=-3:3", "m:bool[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@forward("x:float32[N,T,4]=-3:3", "m:bool[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="differs from the module")
 def A7582MaskAndDiagonal(self, x, m):
     """A7566: a row by a mask and a filled diagonal, each of which converts alone."""
     y = x.clone()
@@ -123,7 +123,7 @@ def A7582MaskAndDiagonal(self, x, m):
     return y, sq
 
 
-@forward("i:int64[N,T]=0:5", dims="N=1:2:3 T=2:5:9")
+@forward("i:int64[N,T]=0:5", dims="N=1:2:3 T=2:5:9", refused="differs from the module")
 def A7583CumulativeProductOfInts(self, i):
     """A7565: a cumulative product of whole numbers that wraps."""
     return (i * 1000 + 999).cumprod(1)

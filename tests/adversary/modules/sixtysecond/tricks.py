@@ -103,7 +103,7 @@ def A7557SizesAsBytesAndRange(self, x):
     return y, sum(p.mean() for p in x.split(max(1, t // 2), 1))
 
 
-@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="Generator")
 def A7558SeedsWithin(self, x):
     """Drawn by generators of fixed seeds at fixed and moving shapes, a permutation, a dropout that is active by functional training=True of p=0."""
     g = torch.Generator().manual_seed(5)
@@ -168,7 +168,7 @@ def A7564SeldomPointwise(self, x, y):
     )  # fmt: skip
 
 
-@forward("x:float32[N,T]=-3:3", "i:int64[N,T]=0:5", dims="N=1:2:3 T=6:8:9", kinds=FINITE)
+@forward("x:float32[N,T]=-3:3", "i:int64[N,T]=0:5", dims="N=1:2:3 T=6:8:9", kinds=FINITE, refused="has no form of")
 def A7565SeldomReductions(self, x, i):
     """cummax with ties, logcumsumexp, kthvalue, trapezoid with dx, cov, quantiles of three by lower, aminmax, nansum, count_nonzero, std of one axis with correction 2, vander."""
     r = x.round()
@@ -179,7 +179,7 @@ def A7565SeldomReductions(self, x, i):
     )  # fmt: skip
 
 
-@forward("x:float32[N,T,4]=-3:3", "m:bool[N,T]", "u:float32[K]=-3:3", dims="N=1:2:3 T=2:5:9 K=27:27:27", kinds=FINITE)
+@forward("x:float32[N,T,4]=-3:3", "m:bool[N,T]", "u:float32[K]=-3:3", dims="N=1:2:3 T=2:5:9 K=27:27:27", kinds=FINITE, refused="differs from the module")
 def A7566WritesThroughMasks(self, x, m, u):
     """masked_scatter of a running source, boolean writes of a row, index_put by pairs accumulated, a diagonal filled, slices with negative ends written by themselves shifted, a flip written in place through select."""
     y = x.clone()

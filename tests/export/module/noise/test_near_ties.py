@@ -26,3 +26,24 @@ def test_a_sort_of_many_scores_is_told_with_line_margin_and_noise(write_module, 
 def test_a_clear_choice_is_not_told(write_module, export):
     result = export(f"{write_module(BEST)}:Net", ["x:float32[N,T,16]"], "N=1:2:3 T=4:9:20")
     assert ties_of(result) == []
+
+
+EXPERTS = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        torch.manual_seed(0)\n"
+    "        self.tokens = nn.Embedding(20, 8, padding_idx=0)\n        self.router = nn.Linear(8, 4, bias=False)\n"
+    "        self.experts = nn.Parameter(torch.randn(4, 8))\n\n"
+    "    def forward(self, ids):\n        x = self.tokens(ids)\n"
+    "        gates, chosen = self.router(x).topk(2, -1)\n"
+    "        return (self.experts[chosen] * gates.softmax(-1)[..., None]).sum(-2) + x\n"
+)
+
+
+def test_others_of_equal_values_than_the_first_are_told(write_module, export):
+    """All experts score the same for a row of padding, and torch takes the last two."""
+    result = export(f"{write_module(EXPERTS)}:Net", ["ids:int64[N,T]=0:19"], "N=1:2:3 T=1:3:4")
+    (note,) = [n for n in result.notes if "the top of equal values is taken" in n]
+    assert "at zeros" in note
+    assert "net.py:15" in note
+    without_bias = EXPERTS.replace("bias=False", "bias=True")
+    result = export(f"{write_module(without_bias)}:Net", ["ids:int64[N,T]=0:19"], "N=1:2:3 T=1:3:4")
+    assert not [n for n in result.notes if "the top of equal values is taken" in n]

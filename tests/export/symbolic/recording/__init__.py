@@ -1,0 +1,1 @@
+"""What stands in for a function of torch while it is recorded."""
