@@ -1,5 +1,5 @@
 """The smallest cases of what this round found, and their neighbours."""
-# ruff: noqa: RUF046 - attacks are written as users write them
+# ruff: noqa: E501, RUF046 - attacks are written as users write them
 
 from __future__ import annotations
 
