@@ -192,7 +192,6 @@ SERIES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "patchtsmixer_mixing": ("PatchTSMixerForPrediction", {**PATCHED, "mode": "mix_channel", "self_attn": True, "norm_mlp": "BatchNorm", "scaling": "mean"}, WINDOW),
     "patchtsmixer_classification": ("PatchTSMixerForTimeSeriesClassification", {**PATCHED, "head_aggregation": "avg_pool"}, WINDOW),
     "time_series_transformer": ("TimeSeriesTransformerModel", FORECAST, PAST),
-    "informer": ("InformerModel", {**FORECAST, "sampling_factor": 1}, PAST),
     "autoformer": ("AutoformerModel", {**FORECAST, "moving_average": 5, "label_length": 6}, PAST),
 }
 

@@ -37,7 +37,6 @@ KINDS: dict[str, tuple[str, str, dict[str, Any], tuple[str, ...], str]] = {
     "clipseg": ("clipseg", "CLIPSegForImageSegmentation", {**PAIR, **CONDITIONED}, PAIRED, "N=2:2:4 T=4:8:16"),
     "owlvit": ("owlvit", "AutoModelForZeroShotObjectDetection", {**PAIR, "projection_dim": 48}, (PIXELS, "input_ids:int64[N,8]=3:199", "attention_mask:int64[N,8]=1:1"), "N=1:2:4"),
     "owlv2": ("owlv2", "AutoModelForZeroShotObjectDetection", {**PAIR, "projection_dim": 48}, (PIXELS, "input_ids:int64[N,8]=3:199", "attention_mask:int64[N,8]=1:1"), "N=1:2:4"),
-    "vilt": ("vilt", "AutoModelForVisualQuestionAnswering", {**SMALL, **SQUARE, "num_attention_heads": 4, "num_labels": 12, "max_image_length": 16}, (PIXELS, "input_ids:int64[N,T]=3:199"), JOINED),
     "blip_retrieval": ("blip", "BlipForImageTextRetrieval", {"text_config": {**TEXT, "encoder_hidden_size": 48}, "vision_config": IMAGE, "image_text_hidden_size": 32}, PAIRED, JOINED),
     "git": ("git", "AutoModelForImageTextToText", {**TEXT, "vision_config": IMAGE}, PAIRED, JOINED),
     "bridgetower": ("bridgetower", "AutoModel", {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "text_config": {**TEXT, "max_position_embeddings": 80}, "vision_config": {"hidden_size": 64, "num_hidden_layers": 3, "image_size": 64, "patch_size": 16}}, (*PAIRED, "pixel_mask:int64[N,64,64]=1:1"), JOINED),
