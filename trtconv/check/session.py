@@ -117,9 +117,11 @@ def _fitting_sizes(specs: Iterable[TensorSpec], arrays: Mapping[str, Array]) -> 
         if not fits:
             dims = ",".join(map(str, array.shape))
             at = ", ".join(f"{n}={v}" for n, v in sizes.items())
+            other_type = array.dtype != spec.dtype.numpy()
             raise InvalidRequestError(
                 f"the input {spec} cannot be {array.dtype}[{dims}]" + (f" where {at}" if at else ""),
-                hint=f"give {spec.dtype.name} of that shape, e.g. numpy.asarray(x, '{spec.dtype.name}')",
+                hint=f"give {spec.dtype.name} of that shape"
+                + (f", e.g. numpy.asarray(x, '{spec.dtype.name}')" if other_type else ""),
             )
     return sizes
 

@@ -1,24 +1,34 @@
 """Checks of values that only raise, which no file has."""
 
+import ast
+
 import numpy as np
 import pytest
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
+from trtconv.export.symbolic.recording.value_checks import _going_on
 
-CHECKS = {
-    "assert": "assert (x < 1e30).all()",
-    "assert of both": "assert x.shape[1] > 0 and x.abs().max() < 1e30",
-    "raise": "if x.isnan().any():\n            raise ValueError('nan')",
-    "raise unless": "if not (x < 1e30).all():\n            raise ValueError('large')",
-    "torch's assert": "torch._assert((x < 1e30).all(), 'large')",
-    "torch's check": "torch._check_tensor_all(x < 1e30)",
-    "torch's check with": "torch._check_tensor_all_with(ValueError, x < 1e30, lambda: 'large')",
-}
+CHECKS = """
+        assert (x < 1e30).all()
+        assert x.shape[1] > 0 and x.abs().max() < 1e30
+        if x.isnan().any():
+            raise ValueError('nan')
+        if not (x < 1e30).all():
+            raise ValueError('large')
+        torch._assert((x < 1e30).all(), 'large')
+        torch._check_tensor_all(x < 1e30)
+        torch._check_tensor_all_with(ValueError, x < 1e30, lambda: 'large')
+"""
+CAUGHT = """
+        try:
+            assert (x < 1).all()
+        except AssertionError:
+            return x * 3
+"""
 NET = """
 class Net(nn.Module):
-    def forward(self, x):
-        {check}
+    def forward(self, x):{checks}
         if x.shape[1] > 4:
             return x.cumsum(1)
         return x * 2
@@ -28,9 +38,8 @@ def make():
 """
 
 
-@pytest.mark.parametrize("name", CHECKS)
-def test_a_check_does_not_keep_a_branch_by_size_from_the_file(write_module, export, name):
-    result = export(f"{write_module(NET.format(check=CHECKS[name]))}:make", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
+def test_checks_do_not_keep_a_branch_by_size_from_the_file(write_module, export):
+    result = export(f"{write_module(NET.format(checks=CHECKS))}:make", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
     runner = OnnxRuntimeRunner(result.model)
     for size in (1, 4, 5, 9):
         x = np.arange(2.0 * size, dtype=np.float32).reshape(2, size)
@@ -39,13 +48,25 @@ def test_a_check_does_not_keep_a_branch_by_size_from_the_file(write_module, expo
 
 
 def test_a_check_whose_error_is_caught_is_a_decision(write_module, export):
-    caught = "try:\n            assert (x < 1).all()\n        except AssertionError:\n            return x * 3"
     with pytest.raises(TrtconvError, match="depends on the values"):
-        export(f"{write_module(NET.format(check=caught))}:make", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
+        export(f"{write_module(NET.format(checks=CAUGHT))}:make", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
 
 
-def test_of_two_answers_in_one_line_each_has_its_own(write_module, export):
-    """`a or not b` is left to torch."""
-    check = "if x.isnan().any() or not (x < 1e30).all():\n            raise ValueError('no')"
-    with pytest.raises(TrtconvError, match="depends on the size"):
-        export(f"{write_module(NET.format(check=check))}:make", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
+@pytest.mark.parametrize(
+    ("code", "answers"),
+    [
+        ("assert a", {1: True}),
+        ("assert not a", {1: False}),
+        ("assert a.all() and b.all()", {1: True}),
+        ("if a:\n    raise E", {1: False}),
+        ("if not a:\n    m = 1\n    raise E", {1: True}),
+        ("if (\n    a.all()\n):\n    raise E", {2: False}),
+        ("if a or not b:\n    raise E", {}),
+        ("if a:\n    raise E\nelse:\n    y = 1", {}),
+        ("if a:\n    y = 1", {}),
+        ("while a:\n    raise E", {}),
+    ],
+)
+def test_what_each_truth_has_to_be_for_forward_to_go_on(code, answers):
+    """Of `a or not b` each has its own, and it is left to torch."""
+    assert _going_on(ast.parse(code)) == answers
