@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from networks.network import Network
 from networks.packages.transformers_text import (
@@ -17,12 +16,10 @@ from networks.packages.transformers_text import (
     T5,
     T5_INPUTS,
     configured,
+    of_class,
 )
 from networks.packages.transformers_text import IMPORTS as IMPORTS
 from networks.packages.transformers_text import REQUIREMENTS as REQUIREMENTS
-
-if TYPE_CHECKING:
-    from torch import nn
 
 TOKENS = ("input_ids:int64[N,T]=0:199",)
 CAUSAL = "AutoModelForCausalLM"
@@ -195,18 +192,6 @@ SERIES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "autoformer": ("AutoformerModel", {**FORECAST, "moving_average": 5, "label_length": 6}, PAST),
 }
 
-
-def _series(model: str, config: dict[str, Any]) -> Callable[[], nn.Module]:
-    def make() -> nn.Module:
-        import transformers
-
-        of_model = getattr(transformers, model)
-        module: nn.Module = of_model(of_model.config_class(**config))
-        return module
-
-    return make
-
-
 NETWORKS = (
     *(Network(k, configured(k, {**SMALL, **more}), inputs, space) for k, (more, inputs, space) in ENCODERS.items()),
     *(
@@ -230,5 +215,5 @@ NETWORKS = (
     *(Network(k, configured(k, {**GROUPED, **more}, CAUSAL), MASKED, SPACE) for k, more in DENSE.items()),
     *(Network(k, configured(k, config, CAUSAL), TOKENS, "N=1:2:4 T=8:8:8") for k, config in STATE.items()),
     *(Network(k, configured(k, config, CAUSAL), IDS, SPACE) for k, config in OLD.items()),
-    *(Network(k, _series(model, config), inputs, "N=1:2:4") for k, (model, config, inputs) in SERIES.items()),
+    *(Network(k, of_class(model, config), inputs, "N=1:2:4") for k, (model, config, inputs) in SERIES.items()),
 )

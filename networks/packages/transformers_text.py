@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from networks.network import Network
@@ -36,6 +37,20 @@ def configured(kind: str, config: dict[str, Any], head: str = "AutoModel") -> Ca
         settings = transformers.AutoConfig.for_model(kind, **config)
         settings.use_cache = False
         module: nn.Module = getattr(transformers, head).from_config(settings)
+        return module
+
+    return make
+
+
+def of_class(model: str, config: dict[str, Any], settings: str = "") -> Callable[[], nn.Module]:
+    """A factory of a model by its class, dotted where it lies deeper; `settings` names another config's class."""
+
+    def make() -> nn.Module:
+        import transformers
+
+        of_model = attrgetter(model)(transformers)
+        of_config = getattr(transformers, settings) if settings else of_model.config_class
+        module: nn.Module = of_model(of_config(**config))
         return module
 
     return make

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from networks.network import Network
 from networks.packages.transformers_speech.towers import SAMPLES, WAVE, WAVE2VEC, WHISPER, codec
-from networks.packages.transformers_text import configured
+from networks.packages.transformers_text import configured, of_class
 
 if TYPE_CHECKING:
     from torch import nn
@@ -91,28 +90,21 @@ WRITTEN = (*WAVE, "decoder_input_ids:int64[N,S]=0:59")
 MEL = "input_features:float32[N,T,16]"
 
 
-def of_class(model: str, config: dict[str, Any], settings: str = "", method: str = "") -> Callable[[], nn.Module]:
-    """A model by its class, which takes `settings` (its own, if left out); with a method, a module whose forward it is."""
+def _decoded(make_codec: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
+    """The waveform of a codec's codes."""
 
     def make() -> nn.Module:
         import torch
-        import transformers
 
-        of_model = attrgetter(model)(transformers)
-        module: nn.Module = of_model((getattr(transformers, settings) if settings else of_model.config_class)(**config))
-        if not method:
-            return module
-
-        class Part(torch.nn.Module):
+        class Decoded(torch.nn.Module):
             def __init__(self) -> None:
                 super().__init__()
-                self.model = module
+                self.model = make_codec()
 
             def forward(self, x: Any) -> Any:
-                result = getattr(self.model, method)(x)
-                return result[0] if isinstance(result, tuple) else next(iter(result.values()))
+                return self.model.decode(x).audio_values
 
-        return Part()
+        return Decoded()
 
     return make
 
@@ -144,7 +136,7 @@ PARTS: dict[str, tuple[Callable[[], nn.Module], tuple[str, ...], str]] = {
     "dia_encoder": (of_class("models.dia.modeling_dia.DiaEncoder", {"vocab_size": 60, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16, "intermediate_size": 96}, "DiaEncoderConfig"), ("input_ids:int64[N,T]=0:59",), "N=1:1:2 T=8:16:40"),
     "dac_decoder": (codec("dac", DAC, True), ("x:float32[N,32,T]",), "N=1:1:2 T=16:32:64"),
     "mimi_encoder": (codec("mimi", MIMI, False), ("x:float32[N,1,T]",), "N=1:1:2 T=256:512:1024"),
-    "mimi_decoder": (of_class("MimiModel", MIMI, method="decode"), ("x:int64[N,4,T]=0:31",), "N=1:1:2 T=8:16:40"),
+    "mimi_decoder": (_decoded(of_class("MimiModel", MIMI)), ("x:int64[N,4,T]=0:31",), "N=1:1:2 T=8:16:40"),
 }
 
 NETWORKS = tuple(Network(name, make, inputs, space) for name, (make, inputs, space) in PARTS.items())

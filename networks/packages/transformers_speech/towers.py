@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from networks.network import Network
-from networks.packages.transformers_text import configured
+from networks.packages.transformers_text import configured, of_class
 
 if TYPE_CHECKING:
     from torch import nn
@@ -82,18 +82,6 @@ def codec(kind: str, config: dict[str, Any], decodes: bool) -> Callable[[], nn.M
                 return self.codec.decoder(x) if decodes else self.codec.encoder(x)
 
         return Codec()
-
-    return make
-
-
-def _clap(config: dict[str, Any]) -> Callable[[], nn.Module]:
-    """The audio tower, which no Auto class makes."""
-
-    def make() -> nn.Module:
-        import transformers
-
-        module: nn.Module = transformers.ClapAudioModel(transformers.ClapAudioConfig(**config))
-        return module
 
     return make
 
@@ -211,7 +199,8 @@ NETWORKS = (
     ),
     Network(
         "clap_audio_model",
-        _clap(
+        of_class(
+            "ClapAudioModel",
             {
                 "spec_size": 64,
                 "num_mel_bins": 16,

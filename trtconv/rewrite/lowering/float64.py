@@ -30,6 +30,10 @@ OTHER_TYPE = (
     "Cast", "Shape", "Size", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "ArgMax", "ArgMin", "IsNaN",
     "IsInf", "NonZero",
 )  # fmt: skip
+SUFFICES = (
+    "compute that part outside of the engine, or so that FP32 suffices: take whole parts off before a sum grows, "
+    "subtract the mean before squaring"
+)
 INDICES_TOO = ("TopK", "MaxPool", "Unique")
 
 
@@ -91,8 +95,7 @@ def require_equal(before: InitialGraph, narrowed: Narrowed, target: Target) -> N
         raise UnsupportedError(
             f"from {narrowed.first} on the module computes in FP64, which {target} reads as FP32 silently, and "
             f"the outputs then differ: {proof.note}",
-            hint="compute that part outside of the engine, or so that FP32 suffices: take whole parts off before a "
-            "sum grows, subtract the mean before squaring",
+            hint=SUFFICES,
             where=narrowed.where,
         )
 

@@ -22,8 +22,9 @@ from trtconv.proof.original import Run
 from trtconv.proof.points import SamplePoint, sample_inputs, sample_points
 from trtconv.proof.proving import compare_graphs
 from trtconv.proof.sizes import elements
+from trtconv.rewrite.engine.whole import REMARKABLE
 from trtconv.rewrite.graph.index import Array
-from trtconv.rewrite.lowering.float64 import DOUBLE, Narrowed
+from trtconv.rewrite.lowering.float64 import DOUBLE, SUFFICES, Narrowed
 
 # Of signals, sums and pixels: a mean a thousand times the deviation.
 OFFSET = 1000.0
@@ -35,7 +36,7 @@ SHARE = 0.01
 TOLD = 1e-5
 # The share of an output that may be off by more than REMARKABLE of its magnitude at usual values: decisions (a cast to
 # (a cast to whole numbers) that fall to the other side.
-REMARKABLE, MOST_OFF = 1e-4, 0.01
+MOST_OFF = 0.01
 # So many elements show such a share; of small inputs values are drawn anew.
 ENOUGH, MOST_DRAWS = 1 << 10, 64
 
@@ -65,8 +66,7 @@ def require_usual_digits(
                 f"from {narrowed.first} on the module computes in FP64, which {target} reads as FP32 silently; at "
                 f"{point} {share:.0%} of the elements of output '{name}' are then off, by up to {errors.max():.2g} of "
                 "its magnitude",
-                hint="compute that part outside of the engine, or so that FP32 suffices: take whole parts off before "
-                "a sum grows, subtract the mean before squaring",
+                hint=SUFFICES,
                 where=narrowed.where,
             )
 

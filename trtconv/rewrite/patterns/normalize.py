@@ -1,9 +1,12 @@
-"""The arithmetic that all normalizations share: (x - mean) / sqrt(variance + epsilon), in FP32 when asked."""
+"""The arithmetic that normalizations share: (x - mean) / sqrt(variance + epsilon), as nodes and into weights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from trtconv.rewrite.graph.index import Array, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
 
@@ -35,3 +38,20 @@ def layer_norm(g: Replacement, x: Value, scale: Value, shift: Value, epsilon: fl
         return g.op("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
     scaled = g.mul(normalize(g, x, [-1], epsilon, dtype, FLOAT), scale)
     return scaled if isinstance(shift, str) and not shift else g.add(scaled, shift)
+
+
+def scale_and_shift(norm: Node, constants: Sequence[Array]) -> tuple[Array, Array]:
+    """A BatchNormalization of scale, bias, mean and variance as y = x * scale + shift; FP64, [channels] each."""
+    factor, bias, mean, variance = (a.astype(np.float64) for a in constants)
+    scale = factor / np.sqrt(variance + norm.attr("epsilon", 1e-5))
+    return scale, bias - mean * scale
+
+
+def along_output_channels(factor: Array, conv: Node, weight: Array) -> Array:
+    """Factors by output channel, shaped to multiply the weight of a Conv or ConvTranspose."""
+    if conv.op == "Conv":
+        return factor.reshape(-1, *[1] * (weight.ndim - 1))
+    groups = int(conv.attr("group", 1))
+    # ConvTranspose holds [C_in, C_out / groups, ...]; the rows of a group make that group's channels.
+    rows = np.repeat(factor.reshape(groups, 1, -1), weight.shape[0] // groups, 1).reshape(weight.shape[0], -1)
+    return rows.reshape(*rows.shape, *[1] * (weight.ndim - 2))

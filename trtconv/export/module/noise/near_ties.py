@@ -13,6 +13,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model, load_structure
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.text.listing import list_first
+from trtconv.proof.noise.rounding import TIES
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.near_ties import NearTie, find_rankings, near_ties, ties_at_cut
 from trtconv.proof.reference import ReferenceSample
@@ -31,8 +32,6 @@ MOST_POINTS = 3
 # A larger graph is not copied for this.
 MOST_BYTES = 1 << 29
 MOST_NAMED = 3
-# Points at which rows are alike, as those of padding are: equal scores are equal in every run there.
-ALIKE = ("zeros", "denormal")
 # A difference of more than this share of an output's magnitude is another choice, and no rounding.
 ANOTHER = 1e-4
 
@@ -66,7 +65,7 @@ def _told_equals(
     model: onnx.ModelProto, samples: Sequence[ReferenceSample], runner: ModuleRunner
 ) -> Iterator[str]:
     """A note where what torch takes of equal values is not the first, and the outputs show it."""
-    for sample in (s for s in samples if s.point.values in ALIKE and runner.ranks):
+    for sample in (s for s in samples if s.point.values in TIES and runner.ranks):
         try:
             differs = any(_is_another(v, o) for v, o in _pairs(sample, runner.as_torch_ranks(sample.inputs)))
             tied = ties_at_cut(model, sample.inputs, GraphRunner) if differs else ()

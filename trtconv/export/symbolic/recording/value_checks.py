@@ -12,6 +12,7 @@ from typing import Any
 
 from trtconv.export.branches.caught_errors import is_caught
 from trtconv.export.module.user_code import (
+    PARSED_FILES,
     Frame,
     calling_frames,
     is_machinery,
@@ -19,8 +20,6 @@ from trtconv.export.module.user_code import (
     is_tracing_root,
     parse_file,
 )
-
-PARSED_FILES = 64
 
 
 def truth(func: Any, tensor: Any) -> Any:

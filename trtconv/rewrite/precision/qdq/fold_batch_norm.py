@@ -14,6 +14,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.normalize import along_output_channels, scale_and_shift
 
 LIMIT = 1 << 28
 
@@ -38,23 +39,11 @@ def find(graph: Graph, node: Node) -> Found | Skip:
 def _build(g: Replacement, conv: Node, norm: Node, arrays: list[Array]) -> Value:
     weight, *rest = arrays
     bias = rest.pop(0) if len(rest) == 5 else np.float32(0)
-    scale, shift, mean, variance = (a.astype(np.float64) for a in rest)
-    factor = scale / np.sqrt(variance + norm.attr("epsilon", 1e-5))
-    folded = weight.astype(np.float64) * _along(factor, conv, weight)
-    offset = (bias - mean) * factor + shift
+    factor, shift = scale_and_shift(norm, rest)
+    folded = weight.astype(np.float64) * along_output_channels(factor, conv, weight)
+    offset = bias * factor + shift
     attributes = {a.name: a for a in conv.proto.attribute}
     return g.op(conv.op, conv.inputs[0], folded.astype(np.float32), offset.astype(np.float32), **attributes)
-
-
-def _along(factor: Array, conv: Node, weight: Array) -> Array:
-    """The factors by output channel, shaped to multiply the weight."""
-    if conv.op == "Conv":
-        return factor.reshape(-1, *[1] * (weight.ndim - 1))
-    groups = int(conv.attr("group", 1))
-    # ConvTranspose holds [C_in, C_out / groups, ...]; the rows of a group make that group's channels.
-    by_group = factor.reshape(groups, 1, -1)
-    rows = np.repeat(by_group, weight.shape[0] // groups, 1).reshape(weight.shape[0], -1)
-    return rows.reshape(*rows.shape, *[1] * (weight.ndim - 2))
 
 
 RULE = Rule(

@@ -16,9 +16,9 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensor
 from trtconv.rewrite.graph.index import Array, Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.patterns.normalize import along_output_channels, scale_and_shift
 
 LARGEST_WEIGHTS = 1 << 24
-EPSILON = 1e-5
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ def _scaling(graph: Graph, node: Node, convolution: Node) -> Scaling | None:
         constants = [graph.constant(i, limit=LARGEST_WEIGHTS) for i in node.inputs[1:5]]
         if node.attr("training_mode", 0) or any(c is None or c.shape != (channels,) for c in constants):
             return None
-        scale, shift, mean, variance = (np.asarray(c, np.float64) for c in constants)
-        scale = scale / np.sqrt(variance + float(node.attr("epsilon", EPSILON)))
-        return Scaling(scale, shift - mean * scale)
+        return Scaling(*scale_and_shift(node, [c for c in constants if c is not None]))
     other = next((i for i in node.inputs if i != convolution.output), "")
     factor = graph.constant(other, limit=LARGEST_WEIGHTS) if other else None
     # A factor of more elements than channels is no scale, and of one element it is right.
@@ -75,11 +73,7 @@ def _scaling(graph: Graph, node: Node, convolution: Node) -> Scaling | None:
 
 
 def _fold(g: Replacement, node: Node, weights: Array, bias: Array | None, scaling: Scaling) -> Value:
-    groups = int(node.attr("group", 1))
-    # [input channels, output channels of a group, ...]: the inputs of a group stand one after another.
-    by_group = weights.astype(np.float64).reshape(groups, -1, *weights.shape[1:])
-    scale = scaling.scale.reshape(groups, 1, -1, *(1,) * (weights.ndim - 2))
-    scaled = (by_group * scale).reshape(weights.shape).astype(weights.dtype)
+    scaled = (weights.astype(np.float64) * along_output_channels(scaling.scale, node, weights)).astype(weights.dtype)
     shift = scaling.shift + (0.0 if bias is None else bias.astype(np.float64) * scaling.scale)
     constants = [g.const(scaled, "weights")]
     if bias is not None or np.any(shift):
