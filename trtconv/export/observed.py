@@ -10,8 +10,10 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.export.beneath import require_nothing_beneath
 from trtconv.export.branches.callers import require_no_use_of_callers
+from trtconv.export.lasting.first_calls import require_nothing_left_outside
 from trtconv.export.lasting.notes import FirstState
 from trtconv.export.module.noise.first_call import UntouchedState, require_no_values_of_first_call, sums_of_large
+from trtconv.export.module.noise.fresh_process import FreshProcess
 from trtconv.export.module.noise.repeatable import (
     require_independent_of_first_call,
     require_repeatable,
@@ -100,17 +102,19 @@ def observe(observed: ObservedModule, request: ExportRequest, progress: Progress
     """
     runner = observed.runner
     progress.phase("running the module at the sample points")
-    try:
-        samples = run_at_points(runner, request, observed.make, progress)
-    except AccuracyError:
-        raise
-    except TrtconvError as error:
-        raise explain_error(error, runner, request, observed.make) from error
-    require_same_outputs(samples.items)
-    runner.caches = find_shape_caches(runner, observed.untouched.attributes, samples.items)
-    require_repeatable(runner, samples.cheapest)
-    require_no_use_of_callers(runner, samples.cheapest.inputs)
-    require_nothing_beneath(runner, samples.cheapest.inputs, request.source.base)
-    require_independent_of_first_call(runner, observed.untouched.attributes, samples.items)
+    with FreshProcess(runner) as fresh:
+        try:
+            samples = run_at_points(runner, request, observed.make, progress)
+        except AccuracyError:
+            raise
+        except TrtconvError as error:
+            raise explain_error(error, runner, request, observed.make) from error
+        require_same_outputs(samples.items)
+        runner.caches = find_shape_caches(runner, observed.untouched.attributes, samples.items)
+        require_repeatable(runner, samples.cheapest)
+        require_no_use_of_callers(runner, samples.cheapest.inputs)
+        require_nothing_beneath(runner, samples.cheapest.inputs, request.source.base)
+        require_independent_of_first_call(runner, observed.untouched.attributes, samples.items)
+        require_nothing_left_outside(runner, observed.first, samples, fresh)
     require_no_values_of_first_call(runner, observed.untouched, samples, observed.make)
     return samples

@@ -124,10 +124,11 @@ def without_special_sizes(choices: Sequence[dict[str, int]]) -> dict[str, int]:
     """The first sizes that are all above 2, differ from each other and are none of the ends of the choices.
 
     torch takes 0 and 1 for special cases; small sizes happen to equal others; at an end (of `H >= 16`) the module may
-    have a case of its own (`H == 16`), for which alone a trace there would hold. Without such sizes the first above 2,
-    or the first.
+    have a case of its own (`H == 16`), for which alone a trace there would hold. A dim that never exceeds 2 has its
+    largest size. Without such sizes the first above 2, or the first.
     """
-    ordinary = [sizes for sizes in choices if min(sizes.values()) > 2]
+    least = {name: min(3, max(sizes[name] for sizes in choices)) for name in choices[0]}
+    ordinary = [sizes for sizes in choices if all(sizes[name] >= size for name, size in least.items())]
     values = {name: sorted({sizes[name] for sizes in ordinary}) for name in choices[0]}
     near = {name: min(NEAR_END, (len(v) - 1) // 2) for name, v in values.items()}
     ends = {name: {*v[: near[name]], *v[-near[name] :]} for name, v in values.items() if near[name]}

@@ -99,6 +99,12 @@ def lasting_state(
     return tuple(states)
 
 
+def changed_outside(module: nn.Module, before: FirstState) -> str:
+    """What has something else in it than before the first run and is not in the module, in words; empty for nothing."""
+    now = _contents(_slots(module))
+    return _named([slot for slot in now if not slot.inside and now[slot] != before.contents.get(slot)])
+
+
 def _slots(module: nn.Module) -> Iterator[tuple[Slot, Any]]:
     for attribute in attributes(module).values():
         if attribute.name != PARTS and not attribute.name.startswith("__"):

@@ -3,7 +3,7 @@
 A mask or a table of frequencies is often made once for each size. A module's FP64 twin, or the tensors without values
 of a trace, would leave theirs there for the next run, or find those of FP32; and a symbolic size is no key. So in such
 a run a function that remembers its results is the function itself, and a dictionary has in it what it had before the
-first run.
+first run. A name in a file or a class of the user's that such a run gives another value has its own again afterwards.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from trtconv.export.lasting.content import file_of_class
 from trtconv.export.module.user_code import is_library
 from trtconv.export.sizes.symbolic_keys import SymbolicKeys
 
@@ -40,11 +41,15 @@ class RememberingFunction:
 
 @dataclass(frozen=True)
 class SharedCaches:
-    """Functions that remember their results, containers with what was in them at first, and names of dictionaries."""
+    """Functions that remember their results, containers with what was in them at first, and names of dictionaries.
+
+    `spaces` are the user's files and classes, whose names a run may give other values.
+    """
 
     functions: tuple[RememberingFunction, ...] = ()
     containers: tuple[tuple[Any, Any], ...] = ()
-    dictionaries: tuple[tuple[ModuleType, str], ...] = ()
+    dictionaries: tuple[tuple[ModuleType | type, str], ...] = ()
+    spaces: tuple[ModuleType | type, ...] = ()
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
@@ -52,18 +57,20 @@ class SharedCaches:
         before = [(container, container.copy()) for container, _ in self.containers]
         # What grew in the runs is no table of the author's, in which a symbolic size would find nothing.
         grown = {id(c) for c, content in self.containers if len(c) > len(content)}
-        filled = [(file, name, vars(file)[name]) for file, name in self.dictionaries if id(vars(file)[name]) in grown]
+        named = [(space, name, vars(space).get(name)) for space, name in self.dictionaries]
+        filled = [(space, name, dictionary) for space, name, dictionary in named if id(dictionary) in grown]
+        names = [(space, _plain_names(space)) for space in self.spaces]
         try:
             for container, content in self.containers:
                 _fill(container, content)
-            for file, name, dictionary in filled:
-                setattr(file, name, SymbolicKeys(dictionary))
+            for space, name, dictionary in filled:
+                setattr(space, name, SymbolicKeys(dictionary))
             for function in self.functions:
                 setattr(function.space, function.name, function.plain)
             yield
         finally:
-            for file, name, dictionary in filled:
-                setattr(file, name, dictionary)
+            for space, values in names:
+                _restore_names(space, values)
             for function in self.functions:
                 setattr(function.space, function.name, function.member)
             for container, content in before:
@@ -74,17 +81,46 @@ def shared_caches(module: nn.Module) -> SharedCaches:
     """Those of the files of a module."""
     functions: list[RememberingFunction] = []
     containers: dict[int, tuple[Any, Any]] = {}
-    dictionaries = []
+    dictionaries: list[tuple[ModuleType | type, str]] = []
+    # One that a function makes has no name in its file.
+    local = {type(part) for part in module.modules() if "<locals>" in type(part).__qualname__}
+    spaces: list[ModuleType | type] = [kind for kind in local if not is_library(file_of_class(kind))]
+    holders: list[ModuleType | type] = list(spaces)
     for name, file in files_of(module):
         functions += _remembering(file)
-        # `__builtins__` is a dictionary too.
-        for key, value in [(n, v) for n, v in vars(file).items() if not n.startswith("__")]:
-            if issubclass(type(value), type) and value.__module__ == name:
-                functions += _remembering(value)
+        classes = [v for v in vars(file).values() if issubclass(type(v), type) and v.__module__ == name]
+        for kind in classes:
+            functions += _remembering(kind)
+        of_user = not is_library(getattr(file, "__file__", None) or "")
+        spaces += [file, *classes] if of_user else []
+        holders += [file, *(classes if of_user else [])]
+    for holder in holders:
+        for key, value in _plain_names(holder).items():
             if type(value) in (dict, list) and len(value) <= MOST_ENTRIES:
                 containers[id(value)] = (value, value.copy())
-                dictionaries += [(file, key)] if type(value) is dict else []
-    return SharedCaches(tuple(functions), tuple(containers.values()), tuple(dictionaries))
+                dictionaries += [(holder, key)] if type(value) is dict else []
+    return SharedCaches(tuple(functions), tuple(containers.values()), tuple(dictionaries), tuple(spaces))
+
+
+def _plain_names(space: ModuleType | type) -> dict[str, Any]:
+    """The names of a file or a class that are values: no functions, classes, descriptors, or modules."""
+    return {
+        # `__builtins__` is a dictionary too. By its type: what stands for a missing package raises when it is asked.
+        name: value
+        for name, value in vars(space).items()
+        if not name.startswith("__")
+        and not issubclass(type(value), (type, ModuleType, FunctionType, _REMEMBERING))
+        and not hasattr(type(value), "__get__")
+    }
+
+
+def _restore_names(space: ModuleType | type, values: dict[str, Any]) -> None:
+    now = _plain_names(space)
+    for name in now.keys() - values.keys():
+        delattr(space, name)
+    for name, value in values.items():
+        if now.get(name, space) is not value:
+            setattr(space, name, value)
 
 
 def files_of(module: nn.Module) -> Iterator[tuple[str, ModuleType]]:

@@ -133,9 +133,7 @@ def require_independent_of_first_call(
     `before` are the attributes from before the first run. A grid that is made once, for the first size, is right for
     that size alone; which one that is in use, no file knows.
     """
-    others = {tuple(v.shape for v in s.inputs.values()): s for s in samples if not s.point.advisory}
-    others.pop(tuple(v.shape for v in samples[0].inputs.values()), None)
-    for other in list(others.values())[:MOST_SHAPES]:
+    for other in of_other_shapes(samples)[:MOST_SHAPES]:
         with as_before_first_call(runner.module, before, runner.caches) as names:
             if not names:
                 return
@@ -148,6 +146,13 @@ def require_independent_of_first_call(
                 f"'{differs.output}' at {other.point} is another one when that is the first call",
                 hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
             )
+
+
+def of_other_shapes(samples: Sequence[ReferenceSample]) -> list[ReferenceSample]:
+    """One sample of each shape that the first one has not."""
+    others = {tuple(v.shape for v in s.inputs.values()): s for s in samples if not s.point.advisory}
+    others.pop(tuple(v.shape for v in samples[0].inputs.values()), None)
+    return list(others.values())
 
 
 def _is_cache(runner: ModuleRunner, sample: ReferenceSample) -> bool:

@@ -1,0 +1,54 @@
+"""A module whose first call leaves something outside of it: in a class, a closure, a global, another package.
+
+What is there when a process begins decides then what all of its calls give, and which file is right depends on the
+sizes that come first.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trtconv.core.errors import AccuracyError
+from trtconv.export.lasting.notes import FirstState, changed_outside
+from trtconv.export.module.noise.repeatable import MOST_SHAPES, difference, of_other_shapes
+from trtconv.export.module.noise.threads import one_thread
+
+if TYPE_CHECKING:
+    from trtconv.export.module.noise.fresh_process import FreshProcess
+    from trtconv.export.module.runner import ModuleRunner
+    from trtconv.proof.sampling import Samples
+
+# Seconds after which no further shape is tried.
+ENOUGH = 3.0
+# Seconds that a first call may take beside all that the samples took.
+GRACE = 10.0
+
+
+def require_nothing_left_outside(
+    runner: ModuleRunner, before: FirstState, samples: Samples, fresh: FreshProcess
+) -> None:
+    """Raise AccuracyError where a sample's outputs are others when it is the first that a process runs.
+
+    A table that is made once for all sizes, or for each of them, gives the same. The samples that came last are looked
+    at first: what is kept by a part of the sizes was kept by earlier ones.
+    """
+    started = time.monotonic()
+    for sample in of_other_shapes(samples.items)[::-1][:MOST_SHAPES]:
+        outputs = fresh.outputs(sample.inputs, GRACE + samples.seconds)
+        if outputs is None or time.monotonic() - started > ENOUGH + samples.seconds:
+            return
+        if difference(sample, outputs) is None:
+            continue
+        # The fork has one thread, and sums in another order.
+        with one_thread():
+            again = runner(sample.inputs)
+        differs = difference(replace(sample, outputs=again), outputs)
+        if differs is not None:
+            kept_in = changed_outside(runner.module, before) or "something outside of the module"
+            raise AccuracyError(
+                f"forward keeps {kept_in} from the first call of a process and depends on it: '{differs.output}' at "
+                f"{sample.point} is another one when that is the first call",
+                hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
+            )
