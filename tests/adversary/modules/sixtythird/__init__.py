@@ -1,0 +1,1 @@
+"""The sixty-third round of attacks."""
