@@ -15,6 +15,7 @@ from torch import nn
 
 from tests.adversary.attack import attack
 from tests.adversary.inputs import FINITE
+from tests.adversary.values import values_at
 
 
 class Sequences(NamedTuple):
@@ -210,14 +211,17 @@ class A7688TryReshapeExcept(nn.Module):
         return p.prod(-1), p.amax(1)
 
 
-@attack("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE)
-class A7689ClassCacheFirstSizeWins(nn.Module):
-    """A class-level cache of a positional table that is made for the first size seen and only grows: the scale stays that of the first."""
+@attack("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE, refused="table", feeds=(values_at("x:float32[N,T]", N=1, T=2),))
+def A7689ClassTableOfTheFirstSize():
+    """A class-level table made for the first size seen that only grows: its step stays that of the largest so far. (The class is made anew, so that the judge's starts empty.)"""
 
-    table: Any = None
+    class Table(nn.Module):
+        table: Any = None
 
-    def forward(self, x: torch.Tensor):
-        cls = type(self)
-        if cls.table is None or cls.table.shape[0] < x.shape[1]:
-            cls.table = torch.linspace(0, 1, x.shape[1])
-        return x + cls.table[: x.shape[1]]
+        def forward(self, x: torch.Tensor):
+            cls = type(self)
+            if cls.table is None or cls.table.shape[0] < x.shape[1]:
+                cls.table = torch.linspace(0, 1, x.shape[1])
+            return x + cls.table[: x.shape[1]]
+
+    return Table()

@@ -82,7 +82,7 @@ class A7673FlipsAndScales(nn.Module):
         return m, (y[0] + 0.01 * m).amax(1)
 
 
-@attack("x:float32[N,6]", dims="N=1:3:7 K=1:1:1", kinds=FINITE)
+@attack("x:float32[N,6]", dims="N=1:3:7", kinds=FINITE)
 class A7674EnsembleVote(nn.Module):
     """Five nets by functional_call over stacked weights with vmap; the trimmed mean, the entropy, mutual information."""
 
@@ -141,7 +141,7 @@ class A7676StreamingConvAndRing(nn.Module):
         return out * torch.cos(pos * 0.1)[None, None], y[:, :, -4:], (p + x.shape[2]) % 7, pos % 7
 
 
-@attack("x:float32[N,4]", dims="N=1:2:4 K=1:1:1", kinds=FINITE, refused="call")
+@attack("x:float32[N,4]", dims="N=1:2:4", kinds=FINITE, refused="call")
 class A7677RunningMean(nn.Module):
     """A smoother that keeps the mean of the last outputs in a buffer between calls."""
 

@@ -116,7 +116,7 @@ class A7626PointNetWithStn(nn.Module):
         x = p[:, ::stride].transpose(1, 2)
         t = self.fc(self.stn(x).amax(2)).view(-1, 3, 3) + torch.eye(3)
         y = self.feat(torch.bmm(t, x))
-        return torch.cat([y.amax(2), y.mean(2)], 1), x.shape[2] * 1.0 / p.shape[1]
+        return torch.cat([y.amax(2), y.mean(2)], 1), x.sum((1, 2)) * (x.shape[2] * 1.0 / p.shape[1])
 
 
 @attack("p:float32[N,P,3]=-2:2", dims="N=1:1:3 P=2:6:10", kinds=("normal", "unit"))
@@ -130,7 +130,7 @@ class A7627GroupAndNormalise(nn.Module):
     def forward(self, p: torch.Tensor):
         n, m, c = p.shape
         d = torch.cdist(p, p)
-        idx = d.argsort(-1, stable=True)[:, :, :2]
+        idx = d.argsort(dim=-1, stable=True)[:, :, :2]
         flat = (idx + torch.arange(n).view(-1, 1, 1) * m).reshape(-1)
         g = p.reshape(n * m, c).index_select(0, flat).view(n, m, -1, c)
         diff = g - p.unsqueeze(2)
