@@ -12,6 +12,7 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.inputs import FINITE
+from tests.adversary.values import values_at
 
 
 @forward("x:float32[N,T]", dims="N=1:1:3 T=5:12:40", kinds=FINITE)
@@ -178,20 +179,17 @@ def A7680ViewsWrittenInPlace(self, x):
     return y, a.amax(1), b.sum(2)
 
 
-@attack("x:float32[N,T,8]", dims="N=1:2:3 T=1:4:7", kinds=FINITE)
-class A7690FlexAttention(nn.Module):
-    """flex_attention with a score_mod of relative positions and soft capping."""
+@attack("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE, refused="c", feeds=(values_at("x:float32[N,T]", N=1, T=2),))
+def A7690IncompleteKeyOnTheClass():
+    """A class-level dictionary by N alone of what depends on T as well. (The class is made anew, so that the judge's starts empty.)"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(8, 24)
+    class Scaled(nn.Module):
+        c: dict[int, torch.Tensor] = {}
 
-    def forward(self, x: torch.Tensor):
-        from torch.nn.attention.flex_attention import flex_attention
+        def forward(self, x: torch.Tensor):
+            n, t = x.shape
+            if n not in self.c:
+                self.c[n] = torch.ones(n, 1) / t
+            return x * self.c[n]
 
-        q, k, v = self.qkv(x).view(*x.shape[:2], 3, 2, 4).permute(2, 0, 3, 1, 4)
-
-        def mod(s, b, h, i, j):
-            return 5.0 * torch.tanh((s + 0.1 * (i - j)) / 5.0)
-
-        return flex_attention(q, k, v, score_mod=mod).transpose(1, 2).flatten(2)
+    return Scaled()

@@ -184,7 +184,7 @@ def A7617CornersOfRotatedBoxes(self, yaw, b):
     return wrapped, iou, bins, torch.stack([px, py], -1)
 
 
-@attack("x:float32[N,T,3]=-2:2", dims="N=1:2:3 T=2:4:8", noted="decides by values")
+@attack("x:float32[N,T,3]=-2:2", dims="N=1:2:3 T=2:4:8", kinds=FINITE)
 class A7618GravityAligned(nn.Module):
     """Averages a window; where the whole batch stands nearly still it returns the identity early, else turns to gravity."""
 

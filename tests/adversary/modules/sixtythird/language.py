@@ -122,7 +122,7 @@ class A7684ContextAndDecorator(nn.Module):
         return y, self.step(y)
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="after many calls")
 class A7685EveryFifthCall(nn.Module):
     """A decorator counts the calls; each hundredth call the output is sharpened."""
 

@@ -150,7 +150,7 @@ class A7657MuLawPcm(nn.Module):
         return peak, q, self.table[q.long()], e, (x >> 8).to(torch.int8), x * 2
 
 
-@forward("x:float32[N,T]=-1:1", dims="N=1:1:3 T=2:20:33", kinds=FINITE, noted="decides by values")
+@forward("x:float32[N,T]=-1:1", dims="N=1:1:3 T=2:20:33", kinds=FINITE)
 def A7658ClipGuard(self, x):
     """Normalises by the RMS; a recording whose peak is over 32 is taken for int16 and scaled, by a Python if."""
     if x.abs().max() > 32.0:
