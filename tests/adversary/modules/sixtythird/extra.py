@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -56,13 +57,13 @@ def A7630ChunksThatAreFewer(self, x):
     return c[0].sum(1), c[-1].mean(1) * len(c), s[0].sum(1) - s[-1].sum(1)
 
 
-@forward("x:float32[N,T,3]", dims="N=1:2:4 T=2:4:7", kinds=FINITE)
+@forward("x:float32[N,T,3]", dims="N=1:2:4 T=2:4:7", kinds=FINITE, refused="one axis less")
 def A7638SqueezeOfEverything(self, x):
     """mean(1).squeeze(): a batch of one loses its dim."""
     return x.mean(1).squeeze() * 2, x.sum()
 
 
-@forward("x:float32[N,T]", dims="N=1:2:4 T=2:8:30", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:4 T=2:8:30", kinds=FINITE, refused="depends on the size")
 def A7639SizesInText(self, x):
     """Decides by the digits of the size as text, and by hash and bit_count of it."""
     t = x.shape[1]
@@ -70,7 +71,7 @@ def A7639SizesInText(self, x):
     return y + int(t).bit_count(), x * (hash((int(t), 3)) % 5)
 
 
-@attack("ids:int64[N,T]=0:30000", dims="N=1:1:3 T=2:6:9")
+@attack("ids:int64[N,T]=0:30000", dims="N=1:1:3 T=2:6:9", noted="decides by values", feeds=(lambda: {"ids": np.array([[101, 7, 102]])},))
 class A7640StartsWithPrompt(nn.Module):
     """Where the first id is 101 and the last one 102 they are cut off, by a Python if on values."""
 
@@ -94,7 +95,7 @@ def A7648OnnxExportFlag(self, x):
     return y.softmax(1)
 
 
-@forward("x:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE, refused="differs from the module")
 def A7649NumpyInBetween(self, x):
     """Leaves torch for NumPy to compute a median scale, and comes back."""
     import numpy as np
@@ -103,7 +104,7 @@ def A7649NumpyInBetween(self, x):
     return x - s
 
 
-@attack("x:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE, refused="after many calls")
 class A7650CycleOfScales(nn.Module):
     """itertools.cycle gives another scale at each call: 1, 1, 1, 2."""
 
@@ -115,7 +116,7 @@ class A7650CycleOfScales(nn.Module):
         return x * next(self.scales)
 
 
-@forward("x:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE, refused="depends on the values")
 def A7659SilenceReturnsEarly(self, x):
     """An all-zero batch returns a constant; a quiet one (under 1e-7) too."""
     if x.abs().max() < 1e-7:
@@ -123,7 +124,7 @@ def A7659SilenceReturnsEarly(self, x):
     return x / x.abs().amax(1, keepdim=True).clamp(min=1e-3)
 
 
-@forward("x:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE, refused="when run again")
 def A7660DropoutForgotten(self, x):
     """F.dropout without training=self.training."""
     return F.dropout(x, 0.1) * 2
@@ -141,7 +142,7 @@ def A7668AreaOf130(self, x):
     return y
 
 
-@forward("x:float32[N,T]", "hint:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE)
+@forward("x:float32[N,T]", "hint:float32[N,T]", dims="N=1:2:4 T=2:8:12", kinds=FINITE, refused="depends on the values")
 def A7669EqualInputs(self, x, hint):
     """torch.equal of the two inputs takes a short cut that is not the same."""
     if torch.equal(x, hint):

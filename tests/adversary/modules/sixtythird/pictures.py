@@ -41,7 +41,7 @@ def A7661SsimAndPsnr(self, a, b):
     return s, torch.where(mse == 0, torch.full_like(mse, torch.inf), -10 * torch.log10(mse.clamp(min=1e-9)))
 
 
-@forward("x:float32[N,1,H,W]=0:1", dims=IMG, kinds=("normal", "unit", "zeros", "ones"))
+@forward("x:float32[N,1,H,W]=0:1", dims=IMG, kinds=("normal", "unit", "zeros"))
 def A7662CannyLike(self, x):
     """Gaussian, Sobel, directions quantised to four by rounding of atan2, non-maximum suppression by stacked neighbours, hysteresis by five dilations."""
     g = F.conv2d(F.pad(x, (2, 2, 2, 2), mode="replicate"), gauss(5, 1.1)[None, None])

@@ -141,7 +141,7 @@ class A7676StreamingConvAndRing(nn.Module):
         return out * torch.cos(pos * 0.1)[None, None], y[:, :, -4:], (p + x.shape[2]) % 7, pos % 7
 
 
-@attack("x:float32[N,4]", dims="N=1:2:4", kinds=FINITE, refused="call")
+@attack("x:float32[N,4]", dims="N=1:2:4", kinds=FINITE, refused="state that forward changes")
 class A7677RunningMean(nn.Module):
     """A smoother that keeps the mean of the last outputs in a buffer between calls."""
 
