@@ -180,7 +180,7 @@ def A7680ViewsWrittenInPlace(self, x):
     return y, a.amax(1), b.sum(2)
 
 
-@attack("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE, refused="c", feeds=(values_at("x:float32[N,T]", N=1, T=2),))
+@attack("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE, refused="`c`", feeds=(values_at("x:float32[N,T]", N=1, T=2),))
 def A7690IncompleteKeyOnTheClass():
     """A class-level dictionary by N alone of what depends on T as well. (The class is made anew, so that the judge's starts empty.)"""
 
