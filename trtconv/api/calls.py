@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from trtconv.api.inputs import Inputs, Ranges, input_texts, range_texts
+from trtconv.api.inputs import Inputs, Ranges, input_texts, path_of, progress_or_silence, range_texts
 from trtconv.api.keywords import command_line
 from trtconv.api.results import Conversion, Verdict, conversion
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.progress import Progress, SilentProgress
+from trtconv.core.progress import Progress
 from trtconv.core.requests import BuildRequest, CheckRequest, ExportRequest, LiveModule, ModuleSource, RewriteRequest
 from trtconv.frontend.options import ConfigOption, ConversionOptions, GateOptions, ToleranceOptions
 
@@ -74,7 +73,7 @@ def convert(
         keywords["input"] = input_texts(inputs, dims, lambda: parameters(module)) or None
         keywords |= {"dynamic": range_texts(dynamic) or None, "output": output}
         line = command_line("convert", _CONVERT, keywords)
-        return conversion(*run_conversion(ConversionOrder(module, line), progress or SilentProgress()))
+        return conversion(*run_conversion(ConversionOrder(module, line), progress_or_silence(progress)))
 
 
 def check(
@@ -96,10 +95,10 @@ def check(
 
     line = command_line("check", _CHECK, options)
     config = load_config(line.of(ConfigOption).config)
-    path = subject.engine if isinstance(subject, Conversion) else Path(subject)
+    path = subject.engine if isinstance(subject, Conversion) else path_of(subject, "the subject of a check")
     with requested_module(against) as module:
         request = check_request(config, path, module, line)
-        report = run_check(request, progress, gate=check_gate(config, line), heat=True)
+        report = run_check(request, progress_or_silence(progress), gate=check_gate(config, line), heat=True)
     return Verdict(report)
 
 
@@ -141,9 +140,9 @@ def load(
     from trtconv.check.session import load as open_session
     from trtconv.core.trust.trust import NO_CODE
 
-    file = path.engine if isinstance(path, Conversion) else Path(path)
+    file = path.engine if isinstance(path, Conversion) else path_of(path, "what is loaded")
     session = open_session(
-        file, plugins=tuple(Path(p) for p in plugins), foreign=foreign, trust=trust, code=code or NO_CODE
+        file, plugins=tuple(path_of(p, "a plugin") for p in plugins), foreign=foreign, trust=trust, code=code or NO_CODE
     )
     session.tell_warnings(stacklevel=3)
     return session

@@ -1,11 +1,14 @@
-"""Inputs and ranges of a Python call, written as the command line writes them."""
+"""The arguments of a Python call: inputs and ranges, written as the command line writes them, paths and progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, Protocol
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.progress import Progress, SilentProgress
 
 
 class TensorLike(Protocol):
@@ -108,6 +111,11 @@ def range_texts(ranges: Ranges | None) -> tuple[str, ...]:
         return ()
     if isinstance(ranges, str):
         return tuple(ranges.split())
+    if not isinstance(ranges, Mapping):
+        raise InvalidRequestError(
+            f"dynamic must be a dictionary of ranges, got {type(ranges).__name__}",
+            hint="write dynamic={'N': '1:4:16'}",
+        )
     return tuple(f"{name}={_range_text(name, value)}" for name, value in ranges.items())
 
 
@@ -122,3 +130,25 @@ def _range_text(name: str, value: Any) -> str:
         )
     text = ":".join(str(s) for s in sizes[:3])
     return f"{text}%{sizes[3]}" if len(sizes) == 4 else text
+
+
+def path_of(value: Any, argument: str) -> Path:
+    """The path that an argument names. Raises InvalidRequestError for what is no path, and for an empty one."""
+    if isinstance(value, (str, PathLike)) and str(value):
+        return Path(value)
+    what = "an empty text" if isinstance(value, str) else type(value).__name__
+    raise InvalidRequestError(f"{argument} must be the path of a file, got {what}", hint='as "out/model.engine"')
+
+
+def progress_or_silence(progress: Progress | None) -> Progress:
+    """What is told of the progress; nothing for None. Raises InvalidRequestError for what lacks one of its methods."""
+    if progress is None:
+        return SilentProgress()
+    lacking = [m for m in ("stage", "phase", "note", "warn") if not callable(getattr(progress, m, None))]
+    if lacking:
+        raise InvalidRequestError(
+            f"progress must have the methods stage, phase, note and warn; {type(progress).__name__} lacks "
+            f"{', '.join(lacking)}",
+            hint="leave it out, or see trtconv.core.progress.Progress",
+        )
+    return progress

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.api.inputs import path_of, progress_or_silence
 from trtconv.api.results import framed
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.progress import Progress
@@ -98,8 +99,9 @@ def sweep(
     from trtconv.sweep import SweepRequest, run_sweep
     from trtconv.sweep.engine.driver import SilentView
 
-    request = SweepRequest(Path(file), Path(output), tuple(only), resume, retry, address, workers)
-    result = run_sweep(request, SilentView(), progress)
+    paths = path_of(file, "a sweep"), path_of(output, "the atlas")
+    request = SweepRequest(*paths, tuple(only), resume, retry, address, workers)
+    result = run_sweep(request, SilentView(), progress_or_silence(progress))
     if result.interrupted:
         raise KeyboardInterrupt
     return Fleet(result)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.api.calls import Module, parameters, requested_module
-from trtconv.api.inputs import Inputs, Ranges, input_texts, range_texts
+from trtconv.api.inputs import Inputs, Ranges, input_texts, progress_or_silence, range_texts
 from trtconv.api.keywords import command_line
 from trtconv.api.results import framed
 from trtconv.core.progress import Progress
@@ -92,4 +92,4 @@ def tune(
         config = load_config(line.of(ConfigOption).config)
         own = line.of(TuneOptions)
         request = replace(tune_request(config, module, own.output, line), repeat=own.repeat)
-        return Tuned(run_tune(request, progress))
+        return Tuned(run_tune(request, progress_or_silence(progress)))

@@ -103,9 +103,18 @@ def unwritable(path: Path, error: OSError) -> InvalidRequestError:
 
 @contextmanager
 def creating_folder(folder: Path) -> Iterator[Path]:
-    """Create a folder and its parents; those that are still empty at the end, after a failure, are removed."""
+    """Create a folder and its parents; those that are still empty at the end, after a failure, are removed.
+
+    Raises InvalidRequestError where there can be none.
+    """
     new = [p for p in (folder, *folder.parents) if not p.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "it is a file" if folder.is_file() else error.strerror or str(error)
+        raise InvalidRequestError(
+            f"the folder '{folder}' cannot be created: {reason}", hint="choose another place"
+        ) from error
     try:
         yield folder
     finally:

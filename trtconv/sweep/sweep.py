@@ -72,15 +72,11 @@ def plan_sweep(request: SweepRequest) -> Plan:
 
     Raises InvalidRequestError for a sweep file that is wrong, and for `only` patterns that match nothing.
     """
-    return _plan(request, read_timings(request.atlas))
-
-
-def _plan(request: SweepRequest, timings: dict[str, float]) -> Plan:
     sweep = read_sweep(request.file)
     matrix = make_matrix(sweep, request.file.absolute().parent)
     matrix = Matrix(matrix.models, select_cells(matrix.cells, request.only), matrix.notes)
     graph = make_jobs(sweep, matrix)
-    return Plan(sweep, matrix, graph, estimate_jobs(graph.jobs.values(), timings, sweep.prices))
+    return Plan(sweep, matrix, graph, estimate_jobs(graph.jobs.values(), read_timings(request.atlas), sweep.prices))
 
 
 def run_sweep(
@@ -98,8 +94,9 @@ def run_sweep(
     progress = progress or SilentProgress()
     if request.retry not in RETRIES:
         raise InvalidRequestError(f"cannot retry '{request.retry}'", hint="failed or faults")
+    # Before the atlas is made: what is wrong with the file leaves no folder.
+    plan = plan_sweep(request)
     with Ledger(request.atlas) as ledger:
-        plan = _plan(request, ledger.timings())
         for note in plan.matrix.notes:
             progress.warn(note)
         location = store_location(plan.sweep.sweep.store, request.atlas)

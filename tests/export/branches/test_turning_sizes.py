@@ -24,7 +24,7 @@ def decided(text, *names):
     graph = onnx.GraphProto(name="main")
     graph.input.append(onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["N", 3, "H", "W"]))
     graph.output.append(onnx.helper.make_tensor_value_info("holds", onnx.TensorProto.BOOL, []))
-    graph.node.extend(condition_nodes(GuardCut(Guard(text, names), (), False), SPECS, SPACE, graph, "holds"))
+    graph.node.extend(condition_nodes(GuardCut(Guard(text, names), ()), SPECS, SPACE, graph, "holds"))
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     return lambda h, w: bool(session.run(None, {"x": np.zeros((1, 3, h, w), np.float32)})[0])

@@ -8,7 +8,7 @@ from torch._dynamo.exc import UserError
 from torch.export import Dim
 
 from trtconv.export.exporters.attempt import requirements
-from trtconv.export.exporters.dynamo import fixing_lines
+from trtconv.export.exporters.tracing.program import fixing_lines
 
 
 @pytest.mark.parametrize("fixes", [True, False])

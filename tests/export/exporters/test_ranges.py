@@ -7,8 +7,8 @@ import torch
 
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
-from trtconv.export.exporters.dynamo import dynamic_shapes, hinted_shapes
 from trtconv.export.exporters.trace import Trace
+from trtconv.export.exporters.tracing.shapes import dynamic_shapes, hinted_shapes
 
 
 class Shift(torch.nn.Module):

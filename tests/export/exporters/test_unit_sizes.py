@@ -12,8 +12,9 @@ from trtconv.core.shape_space.space import parse_space
 from trtconv.core.tensors import parse_tensor
 from trtconv.export.branches.joined.cuts import Cut
 from trtconv.export.branches.split import find_cut
-from trtconv.export.exporters.dynamo import export_dynamo, program_of
+from trtconv.export.exporters.dynamo import export_dynamo
 from trtconv.export.exporters.trace import Trace
+from trtconv.export.exporters.tracing.program import program_of
 from trtconv.export.exporters.unit_sizes import (
     BoundedTraceError,
     UnprovedConditionError,

@@ -7,7 +7,7 @@ from torch.utils._sympy.functions import CeilToInt, FloorDiv, FloorToInt, IntTru
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from tests.export.exporters.test_unit_sizes import Windows, trace
-from trtconv.export.exporters.dynamo import program_of
+from trtconv.export.exporters.tracing.program import program_of
 from trtconv.export.exporters.unit_sizes import sizes_in_units
 from trtconv.export.symbolic.rounded_sizes import as_multiple, as_quotient, multiples_as_such, quotients_of_unknowns
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,14 @@ class NoConditionError(Exception):
 
 @dataclass(frozen=True)
 class GuardCut:
-    """The sizes at which the guard holds, and the others; at `elsewhere` it fails, `only` when nowhere else."""
+    """The sizes at which the guard holds, and the others; at `elsewhere` it fails.
+
+    `fixed` are the sizes of dims that have no other where it fails.
+    """
 
     guard: Guard
     elsewhere: tuple[tuple[str, int], ...]
-    only: bool
+    fixed: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         return f"where {self.guard.text}"
@@ -39,11 +43,13 @@ class GuardCut:
         return dict(self.elsewhere)
 
     def other_space(self, space: ShapeSpace) -> ShapeSpace:
-        """The space in which to export the other side: one size of the dim where it fails there alone."""
-        if not self.only:
-            return space
-        own = [(n, v) for n, v in self.elsewhere if n in self.guard.names]
-        return space.merged(ShapeSpace(tuple((n, DimRange(v, v, v)) for n, v in own)))
+        """The space in which to export the other side: one size of a dim where it fails there alone."""
+        return space.merged(ShapeSpace(tuple((n, DimRange(v, v, v)) for n, v in self.fixed)))
+
+    def other_region(self) -> Region:
+        """The other side within that space."""
+        fixed = {n for n, _ in self.fixed}
+        return () if fixed.issuperset(self.guard.names) else ((self.guard, False),)
 
 
 def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
@@ -62,10 +68,16 @@ def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
     guard = guard or min(failing, key=lambda g: len(g.names))
     failing_sizes = list(guard.failing(space, region))
     chosen = without_special_sizes(failing_sizes)
-    own = {tuple(sizes[n] for n in guard.names) for sizes in failing_sizes}
-    # A region adds its dims to the sizes, and only the first of so many are given.
-    only = len(guard.names) == 1 and len(own) == 1 and len(failing_sizes) < MOST_FAILING
-    return GuardCut(guard, tuple(chosen.items()), only)
+    return GuardCut(guard, tuple(chosen.items()), tuple(_fixed(guard, failing_sizes, space, region)))
+
+
+def _fixed(guard: Guard, failing: list[dict[str, int]], space: ShapeSpace, region: Region) -> Iterator[tuple[str, int]]:
+    """The dims that have one size where the guard fails. Of many failing sizes only some are given."""
+    for name, size in failing[0].items():
+        if all(sizes[name] == size for sizes in failing):
+            elsewhere = (Guard(f"{name} == {size}", (name,)), False)
+            if len(failing) < MOST_FAILING or guard.fails_at(space, (*region, elsewhere)) is None:
+                yield name, size
 
 
 def _implies_others(guard: Guard, failing: list[Guard], space: ShapeSpace, region: Region) -> bool:

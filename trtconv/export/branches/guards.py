@@ -36,8 +36,10 @@ _MULTIPLE = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<times>\d+)\*_\w+(?P<off
 _SOLVED = re.compile(
     r"^\s*- solving the guards generated for (?P<name>\w+) = .* specialized value of \d+", re.MULTILINE
 )
-# `  W = H` under "Suggested fixes".
-_EQUAL = re.compile(r"^\s*(?P<name>[A-Za-z]\w*) = (?P<other>[A-Za-z]\w*)$", re.MULTILINE)
+# `  W = H` and `  W = 2*H - 7` under "Suggested fixes".
+_EQUAL = re.compile(
+    r"^\s*(?P<name>[A-Za-z]\w*) = (?P<expression>(?:\d+\*)?(?P<other>[A-Za-z]\w*)(?: [+-] \d+)?)$", re.MULTILINE
+)
 # `  H = Dim('H', min=30, max=99)`: what a guard of the message says of it as well.
 _BOUNDED = re.compile(r"^\s*(?P<name>\w+) = Dim\('(?P=name)'(?:, (?:min|max)=\d+)+\)$")
 # `  1 + T*T + ((-2)*T) = Dim('1 + T*T + ((-2)*T)')`: an expression of sizes by its own name, which bounds nothing.
@@ -168,7 +170,7 @@ def _of_fixes(text: str) -> list[Guard]:
         offset = (match["offset"] or "0").replace(" ", "")
         guards.append(Guard(f"({match['name']} - ({offset})) % {match['times']} == 0", (match["name"],)))
     for match in _EQUAL.finditer(fixes):
-        guards.append(Guard(f"{match['name']} == {match['other']}", (match["name"], match["other"])))
+        guards.append(Guard(f"{match['name']} == {match['expression']}", (match["name"], match["other"])))
     return guards
 
 

@@ -103,11 +103,10 @@ def export_split(
             return export_split(export, retrace, parts[0], sizes, output, opset, depth, cuts[1:], turns)
     else:
         space = chosen.other_space(trace.space)
-        there = () if chosen.only else ((chosen.guard, False),)
         other = retrace({**dict(trace.sizes), **dict(chosen.elsewhere)}, space)
         parts += [
             replace(trace, region=(*trace.region, (chosen.guard, True))),
-            replace(other, region=(*trace.region, *there)),
+            replace(other, region=(*trace.region, *chosen.other_region())),
         ]
     inner: list[dict[str, int]] = []
     candidates = []

@@ -58,7 +58,7 @@ class SharedCaches:
         # What grew in the runs is no table of the author's, in which a symbolic size would find nothing.
         grown = {id(c) for c, content in self.containers if len(c) > len(content)}
         named = [(space, name, vars(space).get(name)) for space, name in self.dictionaries]
-        filled = [(space, name, dictionary) for space, name, dictionary in named if id(dictionary) in grown]
+        filled = [(space, name, value) for space, name, value in named if value is not None and id(value) in grown]
         names = [(space, _plain_names(space)) for space in self.spaces]
         try:
             for container, content in self.containers:

@@ -1,5 +1,5 @@
 """Small traps by size and by value, as they are found in code that works every day but one."""
-# ruff: noqa: E501, B006 - attacks are written as users write them
+# ruff: noqa: E501, B006, RUF012 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def A7680ViewsWrittenInPlace(self, x):
     return y, a.amax(1), b.sum(2)
 
 
-@attack("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE, refused="`c`", feeds=(values_at("x:float32[N,T]", N=1, T=2),))
+@attack("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE, refused="Scaled.c", feeds=(values_at("x:float32[N,T]", N=1, T=2),))
 def A7690IncompleteKeyOnTheClass():
     """A class-level dictionary by N alone of what depends on T as well. (The class is made anew, so that the judge's starts empty.)"""
 

@@ -1,5 +1,5 @@
 """Python's style: dataclasses, generators, decorators, context managers, walrus, match, partials, properties, delegation, caches."""
-# ruff: noqa: E501, B006 - attacks are written as users write them
+# ruff: noqa: E501, RUF012 - attacks are written as users write them
 
 from __future__ import annotations
 

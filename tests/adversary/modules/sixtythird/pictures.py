@@ -1,10 +1,10 @@
 """Image processing: SSIM, edges, bilateral and guided filters, equalisation, colours, morphology, connected steps."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, F841 - attacks are written as users write them
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from tests.adversary.inputs import FINITE
 IMG = "N=1:1:2 H=7:9:13 W=6:8:12"
 
 
-@lru_cache(maxsize=None)
+@cache
 def gauss(size: int, sigma: float) -> torch.Tensor:
     c = torch.arange(size) - (size - 1) / 2
     g = torch.exp(-(c**2) / (2 * sigma**2))

@@ -1,5 +1,5 @@
 """Wrappers and pipelines: letterbox + net + decode, tiles with overlap, flips, ensembles, the best of k, streaming caches."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """DSP: biquads, STFT, mel and DCT, resampling, overlap-add, pitch, compressors."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 

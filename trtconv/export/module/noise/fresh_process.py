@@ -35,7 +35,7 @@ class FreshProcess:
     """
 
     def __init__(self, runner: ModuleRunner) -> None:
-        self._child, self._requests, self._replies = 0, -1, -1
+        self._runner, self._child, self._requests, self._replies = runner, 0, -1, -1
         if sys.platform != "linux":
             return
         requests, replies = os.pipe(), os.pipe()
@@ -73,7 +73,8 @@ class FreshProcess:
             return None
         with tempfile.TemporaryDirectory(prefix="trtconv-first-") as folder:
             save_file(dict(inputs), str(Path(folder) / INPUTS))
-            os.write(self._requests, f"{folder}\n".encode())
+            # Whether equal elements have an order is known by now.
+            os.write(self._requests, f"{int(self._runner.ranks)} {folder}\n".encode())
             ready, _, _ = select.select([self._replies], [], [], seconds)
             if not ready or os.read(self._replies, 1) != b"+":
                 self.close()
@@ -106,7 +107,9 @@ def _serve(runner: ModuleRunner, requests: int, replies: int) -> None:
             for line in lines:
                 child = os.fork()
                 if child == 0:
-                    os._exit(_run(runner, Path(line.rstrip("\n"))))
+                    ranks, _, folder = line.rstrip("\n").partition(" ")
+                    runner.ranks = ranks == "1"
+                    os._exit(_run(runner, Path(folder)))
                 os.write(replies, b"-" if os.waitpid(child, 0)[1] else b"+")
     finally:
         os._exit(0)

@@ -1,0 +1,1 @@
+"""Tracing with torch.export over a shape space."""
