@@ -37,3 +37,22 @@ def test_check_is_a_call_and_a_package(tmp_path):
     assert trtconv.check.room.check_model is trtconv.check.check_model
     with pytest.raises(trtconv.InvalidRequestError, match="there is no model"):
         trtconv.check(tmp_path / "none.onnx")
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda t: t.check(None), "must be the path of a file, got NoneType"),
+        (lambda t: t.check(""), "got an empty text"),
+        (lambda t: t.load(3), "must be the path of a file, got int"),
+        (lambda t: t.assert_equal("model.onnx", object()), "must be the path of a file, got object"),
+        (lambda t: t.sweep(None), "must be the path of a file"),
+        (lambda t: t.convert("net.py:make", dynamic=["N=1:2:4"]), "dynamic must be a dictionary"),
+        (lambda t: t.check("model.onnx", progress=3), "progress must have the methods"),
+    ],
+)
+def test_arguments_of_another_type_end_in_one_error(call, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(trtconv.InvalidRequestError, match=text):
+        call(trtconv)
+    assert not list(tmp_path.iterdir())

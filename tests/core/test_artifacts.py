@@ -8,6 +8,7 @@ import pytest
 
 from trtconv.core.artifacts import (
     beside,
+    creating_folder,
     read_json,
     replacing,
     require_file,
@@ -172,3 +173,10 @@ def test_broken_json_is_one_error(tmp_path):
 def test_companions_drop_every_suffix_of_an_artifact():
     assert beside(Path("out/model.trt.onnx"), ".rewrites.json") == Path("out/model.rewrites.json")
     assert beside(Path("out/model.engine"), ".reference.safetensors") == Path("out/model.reference.safetensors")
+
+
+def test_a_folder_that_cannot_be_is_one_error(tmp_path):
+    (tmp_path / "net.py").write_text("")
+    message = r"net.py' cannot be created: it is a file"
+    with pytest.raises(InvalidRequestError, match=message), creating_folder(tmp_path / "net.py"):
+        pass

@@ -6,7 +6,7 @@ import sys
 from collections import deque
 from contextvars import ContextVar
 from threading import local
-from types import GeneratorType
+from types import FunctionType, GeneratorType
 from typing import Any
 
 from trtconv.export.module.user_code import is_library
@@ -85,5 +85,10 @@ def _of_object(value: Any, depth: int) -> Any:
 
 
 def file_of_class(kind: type) -> str:
-    """The file in which a class stands; `<` for one of none."""
-    return str(getattr(sys.modules.get(kind.__module__), "__file__", None) or "<")
+    """The file in which a class stands; `<` for one of none.
+
+    That of a module which is not among those imported is told by the class' own functions.
+    """
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    codes = (f.__code__.co_filename for f in vars(kind).values() if type(f) is FunctionType)
+    return str(file or next((name for name in codes if not name.startswith("<")), "<"))

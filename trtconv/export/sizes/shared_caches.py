@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # A larger container is a vocabulary, which no run fills.
 MOST_ENTRIES = 4096
 _REMEMBERING = type(functools.lru_cache(lambda: None))
+_MISSING = object()
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class SharedCaches:
         grown = {id(c) for c, content in self.containers if len(c) > len(content)}
         named = [(space, name, vars(space).get(name)) for space, name in self.dictionaries]
         filled = [(space, name, value) for space, name, value in named if value is not None and id(value) in grown]
-        names = [(space, _plain_names(space)) for space in self.spaces]
+        names = [(space, dict(vars(space))) for space in self.spaces]
         try:
             for container, content in self.containers:
                 _fill(container, content)
@@ -82,9 +83,9 @@ def shared_caches(module: nn.Module) -> SharedCaches:
     functions: list[RememberingFunction] = []
     containers: dict[int, tuple[Any, Any]] = {}
     dictionaries: list[tuple[ModuleType | type, str]] = []
-    # One that a function makes has no name in its file.
-    local = {type(part) for part in module.modules() if "<locals>" in type(part).__qualname__}
-    spaces: list[ModuleType | type] = [kind for kind in local if not is_library(file_of_class(kind))]
+    # A class that a function makes, or whose file nobody imported, has no name in a file.
+    kinds = dict.fromkeys(kind for part in module.modules() for kind in type(part).__mro__)
+    spaces: list[ModuleType | type] = [kind for kind in kinds if not is_library(file_of_class(kind))]
     holders: list[ModuleType | type] = list(spaces)
     for name, file in files_of(module):
         functions += _remembering(file)
@@ -92,8 +93,9 @@ def shared_caches(module: nn.Module) -> SharedCaches:
         for kind in classes:
             functions += _remembering(kind)
         of_user = not is_library(getattr(file, "__file__", None) or "")
-        spaces += [file, *classes] if of_user else []
-        holders += [file, *(classes if of_user else [])]
+        others = [kind for kind in classes if of_user and kind not in kinds]
+        spaces += [file, *others] if of_user else []
+        holders += [file, *others]
     for holder in holders:
         for key, value in _plain_names(holder).items():
             if type(value) in (dict, list) and len(value) <= MOST_ENTRIES:
@@ -103,24 +105,25 @@ def shared_caches(module: nn.Module) -> SharedCaches:
 
 
 def _plain_names(space: ModuleType | type) -> dict[str, Any]:
-    """The names of a file or a class that are values: no functions, classes, descriptors, or modules."""
-    return {
-        # `__builtins__` is a dictionary too. By its type: what stands for a missing package raises when it is asked.
-        name: value
-        for name, value in vars(space).items()
-        if not name.startswith("__")
-        and not issubclass(type(value), (type, ModuleType, FunctionType, _REMEMBERING))
-        and not hasattr(type(value), "__get__")
-    }
+    """The names of a file or a class that are values."""
+    return {name: value for name, value in vars(space).items() if _is_plain(name, value)}
+
+
+def _is_plain(name: str, value: Any) -> bool:
+    """False for functions, classes, descriptors and modules."""
+    # `__builtins__` is a dictionary too. By its type: what stands for a missing package raises when it is asked.
+    kind = type(value)
+    no_value = name.startswith("__") or issubclass(kind, (type, ModuleType, FunctionType, _REMEMBERING))
+    return not no_value and not hasattr(kind, "__get__")
 
 
 def _restore_names(space: ModuleType | type, values: dict[str, Any]) -> None:
-    now = _plain_names(space)
-    for name in now.keys() - values.keys():
-        delattr(space, name)
-    for name, value in values.items():
-        if now.get(name, space) is not value:
-            setattr(space, name, value)
+    # An application has hundreds of files: only what is another object is looked at.
+    for name in [n for n, v in vars(space).items() if values.get(n, _MISSING) is not v]:
+        if _is_plain(name, vars(space)[name]):
+            delattr(space, name)
+    for name in values.keys() - vars(space).keys():
+        setattr(space, name, values[name])
 
 
 def files_of(module: nn.Module) -> Iterator[tuple[str, ModuleType]]:
