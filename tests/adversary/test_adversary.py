@@ -21,7 +21,7 @@ from tests.adversary.judge import difference
 from tests.adversary.rewriting import judge_graph, open_graph, parse, run_graph
 
 GRAPHS, MODULES = load_graphs(), load_modules()
-EVERY = 6
+EVERY = 12
 # What was once silently wrong, of each class the cheapest.
 MENDED_GRAPHS = ("function_with_attribute", "overridable_condition")
 MENDED_MODULES = ("format_decides", "CopyInIf", "FirstSizeWins", "module_on_the_stack")

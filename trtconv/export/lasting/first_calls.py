@@ -7,17 +7,19 @@ sizes that come first.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import AccuracyError
 from trtconv.export.lasting.notes import FirstState, changed_outside
-from trtconv.export.module.noise.repeatable import MOST_SHAPES, difference, of_other_shapes
+from trtconv.export.module.noise.repeatable import difference, of_other_shapes
 from trtconv.export.module.noise.threads import one_thread
 
 if TYPE_CHECKING:
     from trtconv.export.module.noise.fresh_process import FreshProcess
     from trtconv.export.module.runner import ModuleRunner
+    from trtconv.proof.reference import ReferenceSample
     from trtconv.proof.sampling import Samples
 
 # Seconds after which no further shape is tried.
@@ -31,13 +33,16 @@ def require_nothing_left_outside(
 ) -> None:
     """Raise AccuracyError where a sample's outputs are others when it is the first that a process runs.
 
-    A table that is made once for all sizes, or for each of them, gives the same. The samples that came last are looked
-    at first: what is kept by a part of the sizes was kept by earlier ones.
+    A table that is made once for all sizes, or for each of them, gives the same. Looked at are the last sample each of
+    whose sizes came before, since what is kept by a part of the sizes was kept by earlier ones, and the smallest, since
+    what grows has outgrown it.
     """
     started = time.monotonic()
-    for sample in of_other_shapes(samples.items)[::-1][:MOST_SHAPES]:
+    for sample in _telling(samples.items):
+        if time.monotonic() - started > ENOUGH + samples.seconds:
+            return
         outputs = fresh.outputs(sample.inputs, GRACE + samples.seconds)
-        if outputs is None or time.monotonic() - started > ENOUGH + samples.seconds:
+        if outputs is None:
             return
         if difference(sample, outputs) is None:
             continue
@@ -52,3 +57,16 @@ def require_nothing_left_outside(
                 f"{sample.point} is another one when that is the first call",
                 hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
             )
+
+
+def _telling(samples: Sequence[ReferenceSample]) -> list[ReferenceSample]:
+    others = of_other_shapes(samples)
+    smallest = min(others, key=lambda s: sum(v.size for v in s.inputs.values()), default=None)
+    met: set[tuple[str, int]] = set()
+    last = others[-1:]
+    for sample in samples:
+        sizes = set(sample.point.dims)
+        if sizes <= met and any(sample is s for s in others):
+            last = [sample]
+        met |= sizes
+    return [*last, *([smallest] if smallest is not None and smallest is not last[0] else [])]

@@ -83,13 +83,7 @@ class Net(nn.Module):
 """
 
 
-def test_tables_of_a_class_by_size_convert(export, write_module, load):
-    write_module(TABLES)
-    result = export("net.py:Net", ["x:float32[N,T]"], SPACE)
-    assert result.exporter == "dynamo"
-
-
-def test_a_trace_leaves_no_symbols_in_a_class(tmp_path, write_module, load):
+def test_tables_of_a_class_convert_and_no_symbols_stay_in_it(tmp_path, write_module, load):
     import trtconv
 
     Net = load(write_module(TABLES)).Net

@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,8 @@ class FreshProcess:
         self._runner, self._child, self._requests, self._replies = runner, 0, -1, -1
         if sys.platform != "linux":
             return
+        # Imported here, the packages are there in every fork.
+        import_module("safetensors.numpy")
         requests, replies = os.pipe(), os.pipe()
         try:
             with warnings.catch_warnings():
