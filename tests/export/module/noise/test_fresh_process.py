@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 
@@ -133,3 +135,15 @@ def test_what_raises_or_hangs_in_the_fork_gives_nothing(count):
         assert fresh.outputs(rows(count), 1.0) is None
         assert time.monotonic() - started < 20
         assert fresh.outputs(rows(3), 1.0) is None
+
+
+def test_a_fork_that_was_killed_gives_nothing():
+    with FreshProcess(ModuleRunner(Refusing())) as fresh:
+        os.kill(fresh._child, signal.SIGKILL)
+        assert fresh.outputs(rows(3), 5.0) is None
+        assert fresh.outputs(rows(3), 5.0) is None
+
+
+def test_it_may_be_closed_at_once():
+    for _ in range(20):
+        FreshProcess(ModuleRunner(Refusing())).close()

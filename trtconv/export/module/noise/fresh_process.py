@@ -77,19 +77,27 @@ class FreshProcess:
         with tempfile.TemporaryDirectory(prefix="trtconv-first-") as folder:
             save_file(dict(inputs), str(Path(folder) / INPUTS))
             # Whether equal elements have an order is known by now.
-            os.write(self._requests, f"{int(self._runner.ranks)} {folder}\n".encode())
-            ready, _, _ = select.select([self._replies], [], [], seconds)
-            if not ready or os.read(self._replies, 1) != b"+":
+            if self._reply(f"{int(self._runner.ranks)} {folder}\n", seconds) != b"+":
                 self.close()
                 return None
             return dict(load_file(str(Path(folder) / OUTPUTS)))
+
+    def _reply(self, request: str, seconds: float) -> bytes:
+        """Nothing where it does not come in time, or the fork was killed."""
+        with suppress(BrokenPipeError):
+            os.write(self._requests, request.encode())
+            ready, _, _ = select.select([self._replies], [], [], seconds)
+            return os.read(self._replies, 1) if ready else b""
+        return b""
 
     def close(self) -> None:
         """End the fork, and what it runs."""
         if not self._child:
             return
-        with suppress(ProcessLookupError):
-            os.killpg(self._child, signal.SIGKILL)
+        # It leads no group yet if it was ended at once.
+        for kill in (os.killpg, os.kill):
+            with suppress(ProcessLookupError):
+                kill(self._child, signal.SIGKILL)
         os.waitpid(self._child, 0)
         os.close(self._requests)
         os.close(self._replies)
