@@ -97,8 +97,13 @@ def out_of_space(error: BaseException | None) -> OSError | None:
 
 def unwritable(path: Path, error: OSError) -> InvalidRequestError:
     """The one error for a file that could not be written."""
-    hint = "free some space, or choose another place" if out_of_space(error) else "choose another place"
-    return InvalidRequestError(f"the output '{path}' cannot be written: {error.strerror or error}", hint=hint)
+    return InvalidRequestError(
+        f"the output '{path}' cannot be written: {error.strerror or error}", hint=_remedy(error)
+    )
+
+
+def _remedy(error: OSError) -> str:
+    return "free some space, or choose another place" if out_of_space(error) else "choose another place"
 
 
 @contextmanager
@@ -112,9 +117,7 @@ def creating_folder(folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = "it is a file" if folder.is_file() else error.strerror or str(error)
-        raise InvalidRequestError(
-            f"the folder '{folder}' cannot be created: {reason}", hint="choose another place"
-        ) from error
+        raise InvalidRequestError(f"the folder '{folder}' cannot be created: {reason}", hint=_remedy(error)) from error
     try:
         yield folder
     finally:

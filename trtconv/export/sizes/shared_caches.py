@@ -86,17 +86,17 @@ def shared_caches(module: nn.Module) -> SharedCaches:
     # A class that a function makes, or whose file nobody imported, has no name in a file.
     kinds = dict.fromkeys(kind for part in module.modules() for kind in type(part).__mro__)
     spaces: list[ModuleType | type] = [kind for kind in kinds if not is_library(file_of_class(kind))]
-    holders: list[ModuleType | type] = list(spaces)
+    libraries: list[ModuleType] = []
     for name, file in files_of(module):
         functions += _remembering(file)
         classes = [v for v in vars(file).values() if issubclass(type(v), type) and v.__module__ == name]
         for kind in classes:
             functions += _remembering(kind)
-        of_user = not is_library(getattr(file, "__file__", None) or "")
-        others = [kind for kind in classes if of_user and kind not in kinds]
-        spaces += [file, *others] if of_user else []
-        holders += [file, *others]
-    for holder in holders:
+        if is_library(getattr(file, "__file__", None) or ""):
+            libraries.append(file)
+        else:
+            spaces += [file, *(kind for kind in classes if kind not in kinds)]
+    for holder in (*spaces, *libraries):
         for key, value in _plain_names(holder).items():
             if type(value) in (dict, list) and len(value) <= MOST_ENTRIES:
                 containers[id(value)] = (value, value.copy())

@@ -175,13 +175,12 @@ class Ledger:
         )
         return {cell: (state, json.loads(latency)) for cell, state, latency in rows}
 
-    def timings(self) -> dict[str, float]:
-        """Seconds that each job took when it last did its work, over all sweeps."""
-        return dict(self._db.execute(_TIMINGS).fetchall())
-
 
 def read_timings(folder: Path) -> dict[str, float]:
-    """`Ledger.timings` of an atlas in which a sweep may be running; empty where there is none. Nothing is written."""
+    """Seconds that each job took when it last did its work, over all sweeps; empty where there is no atlas.
+
+    A sweep may be running in it. Nothing is written.
+    """
     path = folder / NAME
     if not path.is_file():
         return {}

@@ -11,13 +11,14 @@ import os
 import select
 import signal
 import sys
-import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from trtconv.core.files.private_folder import private_temporary_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +75,7 @@ class FreshProcess:
 
         if not self._child:
             return None
-        with tempfile.TemporaryDirectory(prefix="trtconv-first-") as folder:
+        with private_temporary_folder("first") as folder:
             save_file(dict(inputs), str(Path(folder) / INPUTS))
             # Whether equal elements have an order is known by now.
             if self._reply(f"{int(self._runner.ranks)} {folder}\n", seconds) != b"+":

@@ -7,7 +7,7 @@ docs/operators.md); STFT needs its window as a constant on every target.
 
 from __future__ import annotations
 
-import onnx
+from onnx import helper, numpy_helper
 
 from trtconv.backends.onnxruntime.graph_runner import GraphRunner
 from trtconv.core.errors import TrtconvError
@@ -20,44 +20,32 @@ MOST = 1 << 20
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match one all of whose inputs are constants, with a result of at most a million elements."""
-    values = [graph.constant(name) for name in node.inputs]
-    if any(value is None for value in values):
+    values = [value for name in node.inputs if (value := graph.constant(name)) is not None]
+    if len(values) < len(node.inputs):
         return Skip("its size is not a constant")
+    size = int(values[0].reshape(()))
     if node.op == "MelWeightMatrix":
-        filters, length = (int(values[i].reshape(())) for i in (0, 1) if values[i] is not None)  # type: ignore[union-attr]
-        size = filters * (length // 2 + 1)
-    else:
-        size = int(values[0].reshape(()))  # type: ignore[union-attr]
+        # By the number of filters, and the length of a frame.
+        size *= int(values[1].reshape(())) // 2 + 1
     if not 0 < size <= MOST:
         return Skip(f"the result has {size} elements; up to {MOST} are stored")
     try:
-        result = _computed(graph, node)
+        result = _computed(node, values, graph.opset)
     except TrtconvError as error:
         return Skip(f"ONNX Runtime does not compute it: {error.message}")
     return Found((node,), lambda g: g.const(result, node.op.lower()))
 
 
-def _computed(graph: Graph, node: Node) -> Array:
+def _computed(node: Node, values: list[Array], opset: int) -> Array:
     """By ONNX Runtime, whose windows of Hann end in 0 and whose windows of Blackman in 1.5e-8.
 
     onnx's reference has other last digits there, and a sign decides what an infinity becomes.
     """
-    weights = [t for name in node.inputs if (t := graph.constant_tensor(name)) is not None]
-    result = onnx.helper.make_empty_tensor_value_info(node.outputs[0])
-    body = onnx.helper.make_graph([node.proto], node.op, [], [result], initializer=_named(weights, node))
-    model = onnx.helper.make_model(body, opset_imports=[onnx.helper.make_opsetid("", graph.opset)], ir_version=8)
+    constants = [numpy_helper.from_array(value, name) for name, value in zip(node.inputs, values, strict=True)]
+    result = helper.make_empty_tensor_value_info(node.outputs[0])
+    body = helper.make_graph([node.proto], node.op, [], [result], initializer=constants)
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     return GraphRunner(model)({})[node.outputs[0]]
-
-
-def _named(weights: list[onnx.TensorProto], node: Node) -> list[onnx.TensorProto]:
-    """Copies of the constants by the names that the node has for them; a Constant's own tensor has another or none."""
-    copies = []
-    for name, weight in zip(node.inputs, weights, strict=True):
-        copy = onnx.TensorProto()
-        copy.CopyFrom(weight)
-        copy.name = name
-        copies.append(copy)
-    return copies
 
 
 RULE = Rule(
