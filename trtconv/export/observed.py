@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
@@ -10,6 +10,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.export.beneath import require_nothing_beneath
 from trtconv.export.branches.callers import require_no_use_of_callers
+from trtconv.export.lasting.files import FilesUsed, require_nothing_kept_in_files
 from trtconv.export.lasting.first_calls import require_nothing_left_outside
 from trtconv.export.lasting.notes import FirstState
 from trtconv.export.module.noise.first_call import UntouchedState, require_no_values_of_first_call, sums_of_large
@@ -45,6 +46,7 @@ class ObservedModule:
     untouched: UntouchedState
     first: FirstState
     notes: tuple[str, ...] = ()
+    files: FilesUsed = field(default_factory=FilesUsed)
 
 
 def load_observed(request: ExportRequest) -> ObservedModule:
@@ -102,19 +104,21 @@ def observe(observed: ObservedModule, request: ExportRequest, progress: Progress
     """
     runner = observed.runner
     progress.phase("running the module at the sample points")
-    with FreshProcess(runner) as fresh:
+    with FreshProcess(runner) as fresh, observed.files:
         try:
             samples = run_at_points(runner, request, observed.make, progress)
         except AccuracyError:
+            require_nothing_kept_in_files(observed.files, request.source.base)
             raise
         except TrtconvError as error:
             raise explain_error(error, runner, request, observed.make) from error
+        require_nothing_kept_in_files(observed.files, request.source.base)
         require_same_outputs(samples.items)
         runner.caches = find_shape_caches(runner, observed.untouched.attributes, samples.items)
         require_repeatable(runner, samples.cheapest)
         require_no_use_of_callers(runner, samples.cheapest.inputs)
         require_nothing_beneath(runner, samples.cheapest.inputs, request.source.base)
         require_independent_of_first_call(runner, observed.untouched.attributes, samples.items)
-        require_nothing_left_outside(runner, observed.first, samples, fresh)
+        samples = require_nothing_left_outside(runner, observed.first, observed.untouched, samples, fresh)
     require_no_values_of_first_call(runner, observed.untouched, samples, observed.make)
     return samples

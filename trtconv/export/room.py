@@ -140,6 +140,7 @@ def _workplace(output: Path) -> Iterator[Path]:
 def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock, opened: FilesRead) -> ExportResult:
     from trtconv.export.branches.by_size.instructions import functions_run
     from trtconv.export.exporters.attempt import ExportTask
+    from trtconv.export.lasting.files import notes_on_files
     from trtconv.export.lasting.notes import notes_on_lasting_state
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes
@@ -174,6 +175,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
             notes += notes_on_masks(job, choice, observed.untouched.attributes)
     with clock.step("state"):
         notes += notes_on_lasting_state(runner, observed.first, choice.samples, make)
+    notes += notes_on_files(observed.files, request.source.base)
     if padding is not None:
         with clock.step("padding"):
             progress.phase("padding the inputs")

@@ -124,6 +124,13 @@ def test_spec_that_cannot_be_read(tmp_path):
         load_module(ModuleSource("net.py", base=tmp_path))
 
 
+def test_a_file_without_a_factory_names_those_that_it_has(write_module):
+    path = write_module("def scaled(x):\n    return x\n\nclass Net(nn.Module):\n    pass\n\n_hidden = 1\n")
+    with pytest.raises(InvalidRequestError, match="is a file, and no factory of it is named") as caught:
+        load_module(ModuleSource("net.py", base=path.parent))
+    assert caught.value.hint == "write net.py:Net; it also has: scaled"
+
+
 def test_weights_are_loaded_from_both_formats(write_module, tmp_path):
     from safetensors.torch import save_file
 

@@ -50,6 +50,11 @@ class FilesRead:
     ) -> None:
         self._active.remove(self)
 
+    def opened(self, path: str, *, writes: bool) -> None:
+        """Keep the path of a file that is opened for reading alone."""
+        if not writes:
+            self.paths.add(path)
+
     def outside(self, folder: Path) -> set[str]:
         """The files that do not lie in a folder."""
         inside = f"{folder.resolve()}/"
@@ -68,9 +73,9 @@ class FilesRead:
         path, mode, flags = arguments
         # os.open has flags and no mode; what is opened for writing (a lock) is not a source of anything.
         writes = flags & (os.O_WRONLY | os.O_RDWR) if mode is None else set(str(mode)) & set("wax+")
-        if isinstance(path, str) and not writes:
+        if isinstance(path, str):
             for block in tuple(cls._active):
-                block.paths.add(path)
+                block.opened(path, writes=bool(writes))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 EXTERNAL_ABOVE = 1 << 30
 SMALL_BYTES = 1 << 10
 MOST_STRUCTURES = 4
+_WEIGHTS = ("a file of weights", "name the module that they are for: trtconv convert net.py:FACTORY --weights {path}")
+# What users name by mistake where a model is asked for, and what they mean.
+_OTHER_KINDS = {
+    ".py": ("a Python file", "convert a module of it: trtconv convert {path}:FACTORY"),
+    ".pt2": ("a program of torch.export", "convert it: trtconv convert {path}"),
+    **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin", ".safetensors"), _WEIGHTS),
+}
 _STRUCTURES: dict[tuple[str, int, int, int, int], onnx.ModelProto] = {}
 
 
@@ -115,6 +122,10 @@ def load_weights(model: onnx.ModelProto, folder: Path) -> None:
 
 
 def _no_model(path: Path) -> InvalidRequestError:
+    other = _OTHER_KINDS.get(path.suffix.lower())
+    if other is not None:
+        kind, hint = other
+        return InvalidRequestError(f"'{path}' is {kind}, not an ONNX model", hint=hint.format(path=path))
     return InvalidRequestError(
         f"'{path}' is truncated or not an ONNX model", hint="name an ONNX file, or copy it again"
     )

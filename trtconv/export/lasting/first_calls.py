@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.errors import AccuracyError
 from trtconv.export.lasting.notes import FirstState, changed_outside
+from trtconv.export.module.noise.first_call import changed_inside
 from trtconv.export.module.noise.repeatable import difference, of_other_shapes
 from trtconv.export.module.noise.threads import one_thread
 
 if TYPE_CHECKING:
+    from trtconv.export.module.noise.first_call import UntouchedState
     from trtconv.export.module.noise.fresh_process import FreshProcess
     from trtconv.export.module.runner import ModuleRunner
     from trtconv.proof.reference import ReferenceSample
@@ -26,12 +28,16 @@ if TYPE_CHECKING:
 ENOUGH = 3.0
 # Seconds that a first call may take beside all that the samples took.
 GRACE = 10.0
+MOST_NAMED = 3
+NOT_TRIED = "what a first call leaves outside of the module was not looked for: the module ran in no fork"
 
 
 def require_nothing_left_outside(
-    runner: ModuleRunner, before: FirstState, samples: Samples, fresh: FreshProcess
-) -> None:
-    """Raise AccuracyError where a sample's outputs are others when it is the first that a process runs.
+    runner: ModuleRunner, before: FirstState, untouched: UntouchedState, samples: Samples, fresh: FreshProcess
+) -> Samples:
+    """The samples, with a note where first calls could not be tried.
+
+    Raises AccuracyError where a sample's outputs are others when it is the first that a process runs.
 
     A table that is made once for all sizes, or for each of them, gives the same. Looked at are the last sample each of
     whose sizes came before, since what is kept by a part of the sizes was kept by earlier ones, and the smallest, since
@@ -40,10 +46,10 @@ def require_nothing_left_outside(
     started = time.monotonic()
     for sample in _telling(samples.items):
         if time.monotonic() - started > ENOUGH + samples.seconds:
-            return
+            break
         outputs = fresh.outputs(sample.inputs, GRACE + samples.seconds)
         if outputs is None:
-            return
+            return replace(samples, notes=(*samples.notes, NOT_TRIED)) if fresh.is_possible else samples
         if difference(sample, outputs) is None:
             continue
         # The fork has one thread, and sums in another order.
@@ -51,12 +57,14 @@ def require_nothing_left_outside(
             again = runner(sample.inputs)
         differs = difference(replace(sample, outputs=again), outputs)
         if differs is not None:
-            kept_in = changed_outside(runner.module, before) or "something outside of the module"
+            inside = [f"'{n}'" for n in changed_inside(runner.module, untouched)[:MOST_NAMED]]
+            kept_in = changed_outside(runner.module, before) or ", ".join(inside) or "something outside of the module"
             raise AccuracyError(
                 f"forward keeps {kept_in} from the first call of a process and depends on it: '{differs.output}' at "
                 f"{sample.point} is another one when that is the first call",
                 hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
             )
+    return samples
 
 
 def _telling(samples: Sequence[ReferenceSample]) -> list[ReferenceSample]:

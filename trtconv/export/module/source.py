@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -90,6 +91,12 @@ def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
     """Import the object that `file.py:name` or `package.module:name` names. Errors are those of `load_module`."""
     module_path, colon, name = spec.rpartition(":")
     if not colon or not module_path or not name:
+        named = _definitions(base / spec) if spec.endswith(".py") else []
+        if named:
+            raise InvalidRequestError(
+                f"'{spec}' is a file, and no {what} of it is named",
+                hint=f"write {spec}:{named[0]}" + (f"; it also has: {', '.join(named[1:12])}" if named[1:] else ""),
+            )
         raise InvalidRequestError(
             f"cannot read '{spec}'", hint=f"write path/to/file.py:{what}, package.module:{what} or program.pt2"
         )
@@ -111,6 +118,17 @@ def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
     if not callable(target):
         raise InvalidRequestError(f"'{spec}' is {_kind(target)}, not a function", hint=f"name a {what}")
     return target  # type: ignore[no-any-return]
+
+
+def _definitions(path: Path) -> list[str]:
+    """Names of the file's own classes and functions, classes of modules first; none where it cannot be read."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    defined = [n for n in body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and not n.name.startswith("_")]
+    defined.sort(key=lambda n: not (isinstance(n, ast.ClassDef) and any("Module" in ast.unparse(b) for b in n.bases)))
+    return [n.name for n in defined]
 
 
 def _require_there(spec: str, base: Path) -> None:

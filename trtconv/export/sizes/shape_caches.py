@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MISSING = object()
 # Where a module of torch holds its parts.
 PARTS = "_modules"
+# The class of a part, which a part that builds itself at its first call changes; `content` is the part.
+CLASS = "__class__"
 Slot = tuple[int, str]
 
 
@@ -95,7 +97,7 @@ class ShapeCaches:
 
 def _values(module: nn.Module) -> dict[Slot, CachedAttribute]:
     """The attributes but for which parts a part has: a layer that is made anew is no cache."""
-    return {slot: a for slot, a in attributes(module).items() if a.name != PARTS}
+    return {slot: a for slot, a in attributes(module).items() if a.name not in (PARTS, CLASS)}
 
 
 def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
@@ -112,7 +114,7 @@ def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
         plain = vars(part)
         values = {n: v for n, v in plain.items() if n not in own}
         entries = [(part._buffers, n, v, plain) for n, v in part._buffers.items()]
-        entries += [(plain, PARTS, part._modules, None)]
+        entries += [(plain, PARTS, part._modules, None), (plain, CLASS, type(part), None)]
         entries += [(plain, n, v, None) for n, v in values.items()]
         for value in values.values():
             # Not Python's own things, such as functions and imported modules.
@@ -121,7 +123,7 @@ def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
                 entries += [(vars(value), n, v, None) for n, v in vars(value).items()]
         for space, name, value, holder in entries:
             content: Any = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
-            content = value.copy() if type(value) is deque else content
+            content = value.copy() if type(value) is deque else part if name == CLASS else content
             attribute = CachedAttribute(space, name, value, content, holder)
             listed[attribute.slot] = attribute
     return listed
@@ -237,15 +239,22 @@ def as_before_first_call(
         for attribute in changed:
             first = before.get(attribute.slot) or replace(attribute, value=MISSING, content=None)
             own_content = type(first.value) in (dict, list, deque)
-            _put(first.space, first.name, first.content.copy() if own_content else first.value)
+            _restore(first, first.content.copy() if own_content else first.value)
         for attribute in gone:
-            _put(attribute.space, attribute.name, attribute.value)
+            _restore(attribute, attribute.value)
         yield tuple(_named(a, before) for a in changed)
     finally:
         for attribute in gone:
-            _put(attribute.space, attribute.name, MISSING)
+            _restore(attribute, MISSING)
         for attribute in changed:
-            _put(attribute.space, attribute.name, attribute.value)
+            _restore(attribute, attribute.value)
+
+
+def _restore(attribute: CachedAttribute, value: Any) -> None:
+    if attribute.name != CLASS:
+        _put(attribute.space, attribute.name, value)
+    elif value is not MISSING:
+        attribute.content.__class__ = value
 
 
 def _named(changed: CachedAttribute, before: Mapping[Slot, CachedAttribute]) -> str:

@@ -142,3 +142,39 @@ def test_what_a_shared_tensor_would_hide_is_followed(module, tmp_path):
     found = explore_sizes(ModuleRunner(module.eval(), specs), specs, space, [{"N": 2, "T": 4}], tmp_path)
     assert (found.obstacle, found.followed) == ("", found.total)
     assert found.paths >= 2
+
+
+CELLS = {torch.gru_cell: (3, 1), torch.lstm_cell: (4, 2), torch.rnn_tanh_cell: (1, 1), torch.rnn_relu_cell: (1, 1)}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_step_of_a_recurrent_layer_gives_its_state(symbolic, cell):
+    gates, states = CELLS[cell]
+    weights = (torch.zeros(gates * 5, 7), torch.zeros(gates * 5, 5), torch.zeros(gates * 5), torch.zeros(gates * 5))
+    x = symbolic((2, 7), [D, S])
+    state = torch.empty_like(x.new_empty((x.shape[0], 5)))
+    result = shortened(cell, (x, state if states == 1 else [state] * states, *weights), {}, True)
+    assert isinstance(result, tuple) == (states == 2)
+    for each in result if states == 2 else (result,):
+        assert each.shape == state.shape
+        assert each.shape[0].node.expr == x.shape[0].node.expr
+        assert each.dtype == torch.float32
+    # Another's rows that have to be as many are a condition on the sizes.
+    assert shortened(cell, (x, [symbolic((2, 5), [D, S])] * states, *weights), {}, True) is NotImplemented
+    assert shortened(cell, (symbolic((2, 7), [S, D]), [state] * states, *weights), {}, True) is NotImplemented
+
+
+def test_attention_gives_rows_of_values(symbolic):
+    attention = F.scaled_dot_product_attention
+    query, others = symbolic((2, 3, 5, 4), [D, S, D, S]), symbolic((2, 3, 6, 4), [D, S, D, S])
+    key = query.new_empty((query.shape[0], 3, others.shape[2], 4))
+    value = query.new_empty((query.shape[0], 3, others.shape[2], 7))
+    mask = query.new_empty((query.shape[2], others.shape[2]))
+    for keywords in ({}, {"attn_mask": mask}, {"is_causal": True, "scale": 0.5}):
+        result = shortened(attention, (query, key, value), keywords, True)
+        assert [n.node.expr for n in result.shape[::2]] == [n.node.expr for n in query.shape[::2]]
+        assert result.shape[1::2] == (3, 7)
+    for rest in ((others, value), (key, others), (key, query.new_empty((query.shape[0], 3, query.shape[2], 4)))):
+        assert shortened(attention, (query, *rest), {}, True) is NotImplemented
+    assert shortened(attention, (query, key, value), {"attn_mask": mask.transpose(0, 1)}, True) is NotImplemented
+    assert shortened(attention, (query, key, value), {"enable_gqa": True}, True) is NotImplemented

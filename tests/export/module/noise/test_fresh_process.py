@@ -85,6 +85,43 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.parametrize(
+    "memory", ["mmap.mmap(-1, 8)", "multiprocessing.RawArray('b', 8)", "torch.zeros(8).share_memory_()"]
+)
+def test_shared_memory_is_as_before_the_first_call(memory, export, write_module):
+    path = write_module(f"""
+import mmap, multiprocessing
+
+SHARED = {memory}
+
+class Net(nn.Module):
+    def forward(self, x):
+        if SHARED[0] == 0:
+            SHARED[0] = x.shape[1]
+        return x * int(SHARED[0])
+""")
+    with pytest.raises(AccuracyError, match="from the first call of a process"):
+        export(f"{path}:Net", ["x:float32[N,T]"], SPACE)
+
+
+def test_a_part_that_becomes_another_class_at_its_first_call(export, write_module):
+    path = write_module("""
+class Ready(nn.Module):
+    def forward(self, x):
+        return x * self.scale
+
+class Net(nn.Module):
+    def forward(self, x):
+        self.scale = {scale}
+        self.__class__ = Ready
+        return x * self.scale
+""".replace("{scale}", "2.0"))
+    assert export(f"{path}:Net", ["x:float32[N,T]"], SPACE).model.exists()
+    path.write_text(path.read_text().replace("self.scale = 2.0", "self.scale = x.shape[1]"))
+    with pytest.raises(AccuracyError, match=r"'scale'.*first call|first call.*'scale'"):
+        export(f"{path}:Net", ["x:float32[N,T]"], SPACE)
+
+
 def test_tables_of_a_class_convert_and_no_symbols_stay_in_it(tmp_path, write_module, load):
     import trtconv
 
@@ -147,3 +184,26 @@ def test_a_fork_that_was_killed_gives_nothing():
 def test_it_may_be_closed_at_once():
     for _ in range(20):
         FreshProcess(ModuleRunner(Refusing())).close()
+
+
+class Sharing(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("first", torch.zeros(1))
+        self.share_memory()
+
+    def forward(self, x):
+        self.first.copy_(torch.where(self.first == 0, torch.full((1,), float(x.shape[1])), self.first))
+        return x * self.first
+
+
+def test_a_buffer_is_named_and_a_fork_that_gives_nothing_is_noted(monkeypatch, tmp_path, export, write_module):
+    import trtconv
+
+    request = {"inputs": {"x": "float32[N,T]"}, "dynamic": {"N": "1:2:4", "T": "2:5:9"}, "output": tmp_path}
+    with pytest.raises(AccuracyError, match="forward keeps 'first' from the first call of a process"):
+        trtconv.convert(Sharing().eval(), **request)
+    monkeypatch.setattr(FreshProcess, "outputs", lambda *_: None)
+    write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x.relu()\n")
+    notes = export("net.py:Net", ["x:float32[N,T]"], SPACE).notes
+    assert any("the module ran in no fork" in n for n in notes)

@@ -19,6 +19,8 @@ _KEEPING = frozenset(
      "hardtanh", "layer_norm", "leaky_relu", "log_softmax", "mish", "neg", "relu", "relu6", "rsqrt", "selu", "sigmoid",
      "silu", "sin", "softmax", "softplus", "softsign", "sqrt", "square", "tanh", "tanhshrink")
 )  # fmt: skip
+# One step of a recurrent layer, which torch takes apart into twenty operations: most of the time of a loop.
+_CELLS = frozenset(("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"))
 # Of two tensors, or of a tensor and a number.
 _ELEMENTWISE = frozenset(("add", "sub", "mul", "div", "true_divide", "rsub"))
 # These give a tensor another shape in place, which must not be that of others too.
@@ -51,6 +53,10 @@ def shortened(func: Any, args: tuple[Any, ...], keywords: dict[str, Any], shared
         return NotImplemented
     if func is torch.nn.functional.batch_norm:
         return normalised(shared, *args, **keywords)
+    if func is torch.nn.functional.scaled_dot_product_attention:
+        return attended(*args, **keywords)
+    if name in _CELLS and not keywords and _is_torchs(func, name):
+        return stepped(*args)
     if keeps_shape(func, args, keywords) or is_elementwise(func, args, keywords):
         # A tensor like it has the strides of a result: those of what is dense, else none but its own.
         return args[0] if shared else torch.empty_like(args[0])
@@ -120,6 +126,43 @@ def projected(input: Any, weight: Any, bias: Any = None) -> Any:
     return input.new_empty((*sizes[:-1], weight.shape[0]))
 
 
+def stepped(input: Any, state: Any, of_input: Any, of_state: Any, *biases: Any) -> Any:
+    """torch.gru_cell and its like without their values: [N, in] and a state [N, hidden], or two, give such a state.
+
+    NotImplemented where the sizes are not equal as they are written, which is a condition on them.
+    """
+    states = tuple(state) if isinstance(state, (tuple, list)) else (state,)
+    if input.ndim != 2 or not _agree(input.shape[1], of_input.shape[1]):
+        return NotImplemented
+    for each in states:
+        if each.ndim != 2 or each.dtype != input.dtype or input.dtype != of_state.dtype:
+            return NotImplemented
+        if not _same(each.shape[0], input.shape[0]) or not _agree(each.shape[1], of_state.shape[1]):
+            return NotImplemented
+    results = tuple(input.new_empty(tuple(each.shape)) for each in states)
+    return results if isinstance(state, (tuple, list)) else results[0]
+
+
+def attended(query: Any, key: Any, value: Any, attn_mask: Any = None, *args: Any, **rest: Any) -> Any:
+    """scaled_dot_product_attention without its values: [..., L, E], [..., S, E] and [..., S, V] give [..., L, V].
+
+    NotImplemented where the sizes are not equal as they are written, which is a condition on them.
+    """
+    ranks = {query.ndim, key.ndim, value.ndim}
+    if rest.get("enable_gqa") or len(args) > 2 or len(ranks) > 1 or query.ndim < 3:
+        return NotImplemented
+    if not query.is_floating_point() or query.dtype != key.dtype or key.dtype != value.dtype:
+        return NotImplemented
+    leading = zip(query.shape[:-2], key.shape[:-2], value.shape[:-2], strict=True)
+    if not all(_same(q, k) and _same(k, v) for q, k, v in leading):
+        return NotImplemented
+    if not _same(key.shape[-2], value.shape[-2]) or not _agree(query.shape[-1], key.shape[-1]):
+        return NotImplemented
+    if attn_mask is not None and not _fits((*query.shape[:-1], key.shape[-2]), attn_mask.shape):
+        return NotImplemented
+    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+
 def keeps_shape(func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """True for an activation or normalisation of floats: a tensor like the first argument, a tensor, has its shape."""
     import torch
@@ -163,6 +206,11 @@ def _fits(sizes: Any, others: Any) -> bool:
         return False
     own = sizes[len(sizes) - len(others) :]
     return all(_same(a, b) or (type(b) is int and b == 1) for a, b in zip(own, others, strict=True))
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """True for two numbers that are one; a moving size that has to be another is a condition on it."""
+    return type(one) is int and type(other) is int and one == other
 
 
 def _same(one: Any, other: Any) -> bool:

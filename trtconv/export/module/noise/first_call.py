@@ -57,14 +57,19 @@ def sums_of_large(module: nn.Module) -> dict[str, float]:
     return {n: float(p.detach().sum(dtype=torch.float64)) for n, p in parameters.items() if p.is_floating_point()}
 
 
+def changed_inside(module: nn.Module, untouched: UntouchedState) -> list[str]:
+    """The tensors and numbers of a module that have another content than before its first run, by name."""
+    now = state(module)
+    return [k for k, v in untouched.content.items() if k in now and not _same(v, now[k])]
+
+
 def require_no_values_of_first_call(
     runner: ModuleRunner, untouched: UntouchedState, samples: Samples, make: MakeInputs
 ) -> None:
     """Raise AccuracyError where the first of the samples, which was run first, depends on what was run before it."""
     first = samples.items[0]
     require_same_again(runner, first)
-    after = state(runner.module)
-    changed = [k for k, v in untouched.content.items() if k in after and not _same(v, after[k])]
+    changed = changed_inside(runner.module, untouched)
     sums = sums_of_large(runner.module)
     grown = [name for name, total in untouched.sums.items() if sums.get(name, total) != total]
     if grown:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.files.private_folder import private_temporary_folder
+from trtconv.export.module.noise.shared_memory import make_private
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+# Seconds until the fork waits for its first request.
+BEGINNING = 10.0
 INPUTS, OUTPUTS = "inputs.safetensors", "outputs.safetensors"
 
 
@@ -59,12 +62,20 @@ class FreshProcess:
         os.close(requests[0])
         os.close(replies[1])
         self._requests, self._replies = requests[1], replies[0]
+        # It makes what it shares with this process its own first.
+        if self._reply("", BEGINNING) != b"+":
+            self.close()
 
     def __enter__(self) -> FreshProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def is_possible(self) -> bool:
+        """True where a system forks processes."""
+        return sys.platform == "linux"
 
     def outputs(self, inputs: Mapping[str, Array], seconds: float) -> dict[str, Array] | None:
         """What the module gives when this is its first call, with one thread.
@@ -115,6 +126,8 @@ def _serve(runner: ModuleRunner, requests: int, replies: int) -> None:
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
         gc.disable()
+        make_private()
+        os.write(replies, b"+")
         with os.fdopen(requests) as lines:
             for line in lines:
                 child = os.fork()

@@ -1,0 +1,81 @@
+"""Files that a module opens while it runs: what one call leaves in a file, the next one reads.
+
+A process that begins anew finds the file of the one before, so that first calls in a fork tell nothing of it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from trtconv.core.errors import AccuracyError
+from trtconv.core.files.conversion_stamp import FilesRead
+from trtconv.core.text.listing import list_first
+from trtconv.export.module.user_code import (
+    Frame,
+    calling_frames,
+    format_frame,
+    innermost_user_frame,
+    is_library,
+    is_tracing_root,
+)
+
+MOST_NAMED = 3
+# Code is imported while a module runs, and devices are no files.
+_CODE = (".py", ".pyc", ".so", ".pyd")
+_SYSTEM = ("/proc/", "/sys/", "/dev/")
+
+
+class FilesUsed(FilesRead):
+    """The files that a module's forward opens while the block runs, each with the user's line that did so first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began_ns = time.time_ns()
+        self.read: dict[str, Frame | None] = {}
+        self.written: dict[str, Frame | None] = {}
+
+    def opened(self, path: str, *, writes: bool) -> None:
+        """Keep the line of a file that is not an installed package's."""
+        path = os.path.abspath(path)
+        if path.endswith(_CODE) or path.startswith(_SYSTEM) or is_library(path):
+            return
+        frames = [frame for _, frame in calling_frames()][::-1]
+        if any(is_tracing_root(file) for file, _ in frames):
+            (self.written if writes else self.read).setdefault(path, innermost_user_frame(frames))
+
+    def changed(self) -> list[str]:
+        """Files that were read and that the runs changed; torch.save writes without Python, but leaves its time."""
+        return [p for p in self.read if p in self.written or _changed_ns(p) >= self.began_ns]
+
+
+def require_nothing_kept_in_files(used: FilesUsed, base: Path) -> None:
+    """Raise AccuracyError where forward reads a file that it has written itself."""
+    for path in used.changed():
+        raise AccuracyError(
+            f"forward reads '{Path(path).name}', which it has written in a call before: what lies in a file decides "
+            "what the module gives",
+            hint="an engine reads no files: make what the file holds in __init__, or compute it in each call",
+            where=format_frame(used.read[path] or used.written.get(path), base) or None,
+        )
+
+
+def notes_on_files(used: FilesUsed, base: Path) -> list[str]:
+    """What the exported file does not do: read a file again, or write one."""
+    notes = []
+    for paths, text in (
+        (used.read, "forward reads {}: the exported file has what was there at its export"),
+        (used.written, "forward writes {}: the exported file does not"),
+    ):
+        if paths:
+            named = [f"'{Path(p).name}'" + (f" ({format_frame(f, base)})" if f else "") for p, f in paths.items()]
+            notes.append(text.format(list_first(named, MOST_NAMED)))
+    return notes
+
+
+def _changed_ns(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
