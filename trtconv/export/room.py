@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.artifacts import beside, creating_folder, manifest_path, require_writable
 from trtconv.core.errors import AccuracyError, InvalidRequestError, did_you_mean
 from trtconv.core.files.conversion_stamp import FilesRead
+from trtconv.core.files.earlier import telling_of_earlier
 from trtconv.core.files.output_paths import require_distinct, require_no_text
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.files.set_lock import locked_set
@@ -73,6 +74,7 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
         from trtconv.export.module.quiet import collected_noise
     with (
         locked_set(request.output),
+        telling_of_earlier([request.output]),
         collected_noise() as noise,
         FilesRead() as opened,
         _workplace(request.output) as folder,

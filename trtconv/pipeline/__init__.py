@@ -17,6 +17,7 @@ from trtconv.core.errors import (
     OverBudgetError,
     TrtconvError,
 )
+from trtconv.core.files.earlier import telling_of_earlier
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.precision import FP32
 from trtconv.core.processors import seldom_collected
@@ -102,7 +103,8 @@ def convert(
     when the target lacks a node, OutputBusyError when another process writes there, and what the rooms raise.
     """
     require_possible(request)
-    with locked_set(request.build.output):
+    outputs = [r.output for r in (request.export, request.rewrite, request.build)]
+    with locked_set(request.build.output), telling_of_earlier(outputs):
         return _convert(request, progress or SilentProgress(), cache)
 
 

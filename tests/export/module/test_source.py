@@ -234,3 +234,19 @@ def test_exported_program_that_carries_code_is_refused_and_not_run(tmp_path):
 def test_a_module_on_the_meta_device_is_refused_by_name(write_module):
     with pytest.raises(InvalidRequestError, match=r"'first\.weight' and 3 more lie on torch's meta device"):
         load(write_module(NET), "on_meta")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("True", True), ("false", False), ("None", None), ("(1, 2)", (1, 2)), ("'a b'", "a b"), ("no", "no"), ("(", "(")],
+)
+def test_arguments_are_read_as_json_and_as_python_writes_them(text, value):
+    from trtconv.core.requests.module_source import _factory_argument
+
+    assert _factory_argument(f"flag={text}") == ("flag", value)
+
+
+def test_a_text_for_what_is_true_or_false_is_refused(write_module):
+    path = write_module("def make_net(flag=False):\n    return nn.Linear(2, 5 if flag else 3)\n")
+    with pytest.raises(InvalidRequestError, match=r"'flag' of the factory .* is true or false, not 'no'"):
+        load_module(ModuleSource("net.py:make_net", (("flag", "no"),), base=path.parent))

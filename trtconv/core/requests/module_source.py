@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from trtconv.core.option import option, paths_seen_from
 from trtconv.core.text.json_text import parse_json
 
 LARGEST_SEED = 2**63 - 1
+_BRACKETS = ("(", "[", "{", "'")
 
 
 def _factory_arguments(texts: tuple[str, ...]) -> dict[str, Any]:
@@ -25,7 +27,17 @@ def _factory_argument(text: str) -> tuple[str, Any]:
     try:
         return key, parse_json(value)
     except ValueError:
-        return key, value
+        return key, _python_literal(value)
+
+
+def _python_literal(text: str) -> Any:
+    """What Python writes otherwise than JSON: True, False, None, tuples, quotes; the text itself for anything else."""
+    if text not in ("True", "False", "None") and not text.startswith(_BRACKETS):
+        return text
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
 
 
 def _merged_arguments(

@@ -235,6 +235,12 @@ def _check_arguments(parameters: Any, args: dict[str, Any], spec: str) -> None:
                 f"the factory '{spec}' has no parameter '{name}'{did_you_mean(name, named)}",
                 hint="its parameters are: " + (", ".join(named) or "none"),
             )
+    for name, value in args.items():
+        if isinstance(value, str) and name in named and isinstance(named[name].default, bool):
+            # Any text is true.
+            raise InvalidRequestError(
+                f"'{name}' of the factory '{spec}' is true or false, not '{value}'", hint=f"write --arg {name}=true"
+            )
     missing = [n for n, p in named.items() if p.default is p.empty and n not in args]
     if missing:
         raise InvalidRequestError(
