@@ -1,0 +1,1 @@
+"""The sixty-fourth round of attacks."""
