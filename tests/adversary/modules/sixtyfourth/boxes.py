@@ -35,7 +35,7 @@ class A7737NmsByMaskLoop(nn.Module):
         return s * out, keep.sum()
 
 
-@attack("x:float32[T,4]=0:9", "s:float32[T]=0:1", dims="T=2:5:9", kinds=("normal", "unit", "halves"))
+@attack("x:float32[T,4]=0:9", "s:float32[T]=0:1", dims="T=2:5:9", kinds=("normal", "unit", "halves"), refused="Loop may take rounds")
 class A7738NmsWhileInPython(nn.Module):
     """NMS with a while loop over what is left, as tutorials write it; gives indices of a size that the values choose."""
 

@@ -164,7 +164,7 @@ class A7755OutputsOfAllKinds(nn.Module):
         return Out(logits=self.head(x=x, shift=x.shape[1]), pair=Pair(x.mean(1), x.argmax(1)))
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="not a tensor")
 class A7756DataclassOutput(nn.Module):
     """A plain dataclass with a list and a number is the output."""
 
@@ -216,7 +216,7 @@ class A7759LinearAttentionChunks(nn.Module):
         return torch.cat(out, 1)[:, :t], state
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="gets other data")
 class A7760LoraMergedTwice(nn.Module):
     """LoRA merged by a context manager around the call and unmerged afterwards, DoRA's magnitude, a no-op when merged."""
 

@@ -37,7 +37,7 @@ class A7785FirstSizeInASharedMap(nn.Module):
         return x * self.map[0]
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call of a process")
 class A7786FirstSizeInADatabase(nn.Module):
     """sqlite3 in memory keeps the first batch."""
 
@@ -57,7 +57,7 @@ class A7786FirstSizeInADatabase(nn.Module):
         return x + row[0]
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call of a process")
 class A7787FirstSizeOfAThread(nn.Module):
     """threading.local and a logger's level remember the first length."""
 
@@ -69,7 +69,7 @@ class A7787FirstSizeOfAThread(nn.Module):
         return x + self.box.t
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call of a process")
 class A7788FirstSizeInALogger(nn.Module):
     def forward(self, x):
         log = logging.getLogger("r64")
@@ -78,7 +78,7 @@ class A7788FirstSizeInALogger(nn.Module):
         return x + log.level
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call of a process")
 class A7789FirstSizeInBuiltins(nn.Module):
     """builtins, the recursion limit and umask: places that no one looks at."""
 
@@ -88,7 +88,7 @@ class A7789FirstSizeInBuiltins(nn.Module):
         return x + builtins._r64_first
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call of a process")
 class A7790FirstSizeInTheInterpreter(nn.Module):
     def forward(self, x):
         if sys.getswitchinterval() == 0.005:
@@ -96,7 +96,7 @@ class A7790FirstSizeInTheInterpreter(nn.Module):
         return x + round(sys.getswitchinterval() * 1000)
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call of a process")
 class A7791FirstSizeInNumpy(nn.Module):
     """NumPy's print precision keeps the first length; torch's print options too."""
 
@@ -136,7 +136,7 @@ class A7793LongestInAFile(nn.Module):
         return x * new
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call of a process")
 class A7794DeterministicSwitch(nn.Module):
     """Thread counts, matmul precision and deterministic mode are switched by the first call and asked for later."""
 

@@ -69,7 +69,7 @@ def shared_buffer() -> list:
     return []
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call of a process")
 class A7708LruCacheHoldsAList(nn.Module):
     """An lru_cache without arguments hands out a list, which the first call fills."""
 
@@ -142,7 +142,7 @@ class A7712HookRegisteredInForward(nn.Module):
         return y, seen["a"].mean(1)
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="first call")
 class A7713HookRegisteredOnceBySize(nn.Module):
     """The first call registers a pre-hook whose scale is the first batch; it stays."""
 
@@ -170,7 +170,7 @@ class Ranked(nn.Module):
         return w * self.rank
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="from its first call")
 class A7714ParametrizationByFirstSize(nn.Module):
     """A parametrization that the first call configures by its length."""
 
@@ -220,7 +220,7 @@ class A7716BufferReRegistered(nn.Module):
         return (m @ x) / m.sum(1, keepdim=True)
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="from its first call")
 class A7717BufferGrowsAndMatters(nn.Module):
     """A buffer grows with the longest call, and its last row (not of this call's length) is added."""
 
@@ -264,7 +264,7 @@ class A7718GetattrMakesScaledWeights(Forwarding):
         return F.linear(x, self.scaled_w) / self.norm + x @ self.wt
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="when run again")
 class A7719GeneratorKeptAlive(nn.Module):
     """A generator object that is kept alive hands out the layers round robin: the call's number matters."""
 
@@ -318,7 +318,7 @@ class Settings:
         return cls.instance
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="Settings.instance")
 class A7721SingletonKeepsLongest(nn.Module):
     """A singleton keeps the longest length; the output is scaled by it (NTK of rotary tables does so)."""
 
