@@ -14,6 +14,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "exporter"), [*((n, "dynamo") for n in CALLS), ("normalize", "torchscript")])
 def test_a_sum_of_squares_beyond_fp16(export, write_module, name, exporter):
     text, call = CALLS[name]

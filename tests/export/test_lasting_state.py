@@ -61,6 +61,7 @@ def _export(write_module, export, head, body):
     return export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=3:9:60")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("head", "body", "note"), NOTED.values(), ids=NOTED)
 def test_it_is_told(write_module, export, head, body, note):
     assert any(n.startswith(note) for n in _export(write_module, export, head, body).notes)

@@ -53,6 +53,7 @@ def test_behind_a_squeeze_of_whatever_is_one_the_rank_is_open():
     assert count_axes_from_front(model) == 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 def test_no_boxes(write_module, export, tmp_path, exporter):
     path = write_module(

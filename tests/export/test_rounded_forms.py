@@ -10,6 +10,7 @@ TOLD = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("line", "words"), TOLD.items(), ids=["expanded", "quantised"])
 def test_they_are_told(write_module, export, line, words):
     path = write_module(f"class Net(nn.Module):\n    def forward(self, x):\n        {line}\n")
@@ -24,6 +25,7 @@ HELD = """
         return y, z"""
 
 
+@pytest.mark.slow
 def test_an_expanded_view_of_one_size_is_told_too(write_module, export):
     path = write_module(f"class Net(nn.Module):\n    def forward(self, x):{HELD}\n")
     notes = export(f"{path}:Net", ["x:float32[N,T,4]"], "N=1:2:3 T=1:9:40").notes

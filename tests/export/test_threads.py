@@ -34,6 +34,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_tensors_of_another_thread(write_module, export, call):
     path = write_module(MODULE.format(call=call))

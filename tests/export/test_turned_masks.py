@@ -40,7 +40,7 @@ def notes_of(write_module, export, lines):
     return [note for note in notes if "a mask comes out the same at every sample point" in note]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("lines", DIFFERING.values(), ids=DIFFERING)
 def test_a_difference_behind_a_mask_is_told(write_module, export, lines):
     (note,) = notes_of(write_module, export, lines)

@@ -147,6 +147,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "inputs", "space", "said"), REFUSED, ids=[r[0] for r in REFUSED])
 def test_what_differs_at_one_size_or_one_value_is_refused(tmp_path, name, inputs, space, said):
     with pytest.raises(AccuracyError, match=said):

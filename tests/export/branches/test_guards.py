@@ -189,6 +189,7 @@ def make():
 """
 
 
+@pytest.mark.slow
 def test_the_shorter_of_two_sides_becomes_an_if(write_module, export):
     """torchvision's Resize: torch states bounds of H and W that follow from `w <= h`, and not that condition."""
     result = export(f"{write_module(SHORTER_SIDE)}:make", ["x:float32[N,3,H,W]"], "N=1:1:2 H=10:20:31 W=10:24:31")
@@ -293,6 +294,7 @@ def make():
 """
 
 
+@pytest.mark.slow
 def test_windows_where_the_sizes_divide_and_one_else(write_module, export):
     result = export(f"{write_module(WINDOWS)}:make", ["x:float32[N,2,H,W]"], "N=1:1:2 H=4:8:16 W=4:8:16")
     runner = OnnxRuntimeRunner(result.model)

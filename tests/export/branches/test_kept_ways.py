@@ -113,7 +113,7 @@ LOOKED_UP = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", AT_ONE)
 def test_what_a_size_of_one_does_is_in_the_file(write_module, export, tmp_path, name):
     path = write_module(f"{HEAD}        {AT_ONE[name]}\n")
@@ -123,7 +123,7 @@ def test_what_a_size_of_one_does_is_in_the_file(write_module, export, tmp_path, 
             np.testing.assert_array_equal(*_run(tmp_path, path, np.full(shape, value, np.float32)))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", BY_SIZE)
 def test_what_python_looks_up_by_a_size_is_in_the_file(write_module, export, tmp_path, name):
     number, size = BY_SIZE[name]
@@ -156,6 +156,7 @@ NONE_AT_ALL = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NONE_AT_ALL)
 def test_what_no_rows_do_is_in_the_file(write_module, export, tmp_path, name):
     source = f"class Net(nn.Module):\n    def forward(self, x, y):\n        {NONE_AT_ALL[name]}\n"

@@ -102,6 +102,7 @@ FLOATS = ("x:float32[N,3,H]", "N=1:2:3 H=5:8:11")
 IDS = ("x:int64[N,T]=0:900", "N=1:2:3 T=1:5:9")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("line", "inputs"),
     [
@@ -171,6 +172,7 @@ def test_an_error_that_the_module_catches_decides(write_module):
     assert [line for _, line in exits] == [8]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "call",
     [

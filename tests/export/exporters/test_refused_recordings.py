@@ -20,6 +20,7 @@ BLOCKS = (
 LOGARITHM = f"{HEAD}        t = x.shape[1]\n        return y * (math.hypot(t, 1.0) / math.log(10)) + t * 0.3\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("source", "line", "hint"),
     [(BLOCKS, "net.py:16", "a tensor without elements"), (LOGARITHM, "net.py:16", "a plain number of a size")],

@@ -42,7 +42,7 @@ def freeze(module):
     return torch.jit.freeze(script(module))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", [script, trace, load, freeze])
 def test_a_whole_script_converts(make, tmp_path):
     torch.manual_seed(0)

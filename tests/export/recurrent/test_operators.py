@@ -57,6 +57,7 @@ def test_a_moving_length_is_one_operator_and_a_fixed_one_its_steps(kind):
     assert len(fixed.graph.nodes) > 6
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("plain", [False, True], ids=["batch", "plain"])
 def test_the_file_gives_what_the_layer_gives_at_every_length(write_module, export, layer, plain):

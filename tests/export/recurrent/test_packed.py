@@ -43,7 +43,7 @@ FORMS = {
 LENGTHS = ([9, 1, 4], [2, 2, 2], [1, 1, 1], [3, 9, 9], [5])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_file_equals_the_module_at_all_lengths(write_module, export, form):
     layer, first, between, unpack = FORMS[form]

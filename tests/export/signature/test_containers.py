@@ -130,6 +130,7 @@ class OfTypedDict(Layers):
 IMAGE, ROW = ("N", 3, "H", "W"), ("N", 8)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("module", "dims"),
     [

@@ -60,7 +60,7 @@ LINES = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_both_sides_are_in_the_file(write_module, export, tmp_path, line):
     path = write_module(f"{HEAD}        {line}\n            return x.flip(1)\n        return x * 2\n")

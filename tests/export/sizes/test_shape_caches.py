@@ -208,6 +208,7 @@ def _source(name):
     return ConstantSource(name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["Head", "ByKey", "Buffered", "Tried"])
 def test_the_file_follows_the_size(export, write_module, name):
     import inspect

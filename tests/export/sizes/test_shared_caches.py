@@ -61,7 +61,7 @@ class Dictionary(nn.Module):
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["Function", "Method", "Decorated", "Dictionary"])
 def test_what_is_made_once_for_each_size_is_exported(name, export, write_module):
     write_module(NETS)

@@ -40,6 +40,7 @@ BODIES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_classes_of_sizes_lead_as_in_a_call(write_module, export, body):
     path = write_module(f"{HEAD}        {body}\n")

@@ -138,6 +138,7 @@ def test_align_narrows_space_points_and_manifest(write_module, export):
     assert any("--align" in n for n in result.notes)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("option", [{"align": True}, {"pad_to_multiple": "auto"}])
 def test_a_module_that_runs_everywhere_is_left_as_it_is(write_module, export, option):
     result = export(f"{write_module(DECONV)}:make", X, SPACE, **option)

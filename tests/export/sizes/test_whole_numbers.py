@@ -20,6 +20,7 @@ class Net(nn.Module):
 INPUTS, SPACE = ["x:float32[N,T,4]", "ids:int64[N]=0:1000000"], "N=1:2:4 T=3:9:35"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "formula",
     [
@@ -37,6 +38,7 @@ def test_beyond_64_bits(write_module, export, formula):
     assert error.value.where.endswith("net.py:9")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("formula", "number"),
     [

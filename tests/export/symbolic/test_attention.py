@@ -48,6 +48,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 @pytest.mark.parametrize("order", ["", ", norm_type=1.0", ", norm_type=float('inf')", ", norm_type=3.0"])
 def test_rows_are_no_longer_than_their_bound(write_module, export, exporter, order):

@@ -43,7 +43,7 @@ LINES = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", LINES)
 def test_a_file_computes_with_complex_numbers(write_module, export, tmp_path, name):
     path = write_module(f"{HEAD}        return {LINES[name]}\n")

@@ -23,7 +23,7 @@ WRITES = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", WRITES)
 def test_a_row_is_where_torch_writes_it(write_module, export, tmp_path, name):
     import torch

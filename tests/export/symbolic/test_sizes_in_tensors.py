@@ -27,6 +27,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("source", [ELEMENT, LISTED, ROWS], ids=["element", "listed", "rows"])
 def test_sizes_in_tensors_stay_sizes(export, write_module, source):
     write_module(source)

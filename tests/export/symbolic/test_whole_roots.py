@@ -3,10 +3,12 @@
 import math
 
 import numpy as np
+import pytest
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 
 
+@pytest.mark.slow
 def test_the_whole_root_of_a_size(write_module, export):
     body = (
         "import math\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n"

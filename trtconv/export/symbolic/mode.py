@@ -46,6 +46,7 @@ from trtconv.export.symbolic.complex_numbers import parts as complex_parts
 from trtconv.export.symbolic.complex_numbers.functions import complex_call
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, memory, sums, writes
+from trtconv.export.symbolic.indexing.repeats import repeat_interleave
 from trtconv.export.symbolic.recording import value_checks, written_out
 from trtconv.export.symbolic.recording.aliases import RecordedAliases
 from trtconv.export.symbolic.recording.conversions import settled_conversions
@@ -71,6 +72,7 @@ def handlers() -> Mapping[str, Handler]:
     """
     table: dict[str, Handler] = {
         "interpolate": resize.interpolate, "affine_grid": grids.affine_grid, "grid_sample": grids.grid_sample,
+        "repeat_interleave": repeat_interleave,
         "conv1d": convolution.convolution(1), "conv2d": convolution.convolution(2),
         **creation_handlers(), **activations.HANDLERS,
         "median": order.median, "kthvalue": order.kthvalue, "cumprod": order.cumprod, "cummax": order.cummax,

@@ -48,7 +48,7 @@ class A7797JsonOfTheFirstRun(nn.Module):
         return x * (x.shape[1] / base)
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="keeps 'first' from the first call of a process")
 class A7798SharedMemoryBuffer(nn.Module):
     """A buffer in shared memory (module.share_memory()) takes the first length."""
 

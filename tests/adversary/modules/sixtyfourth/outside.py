@@ -20,7 +20,7 @@ from tests.adversary.attack import attack
 from tests.adversary.inputs import FINITE
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="from the first call of a process")
 class A7785FirstSizeInASharedMap(nn.Module):
     """An anonymous shared memory map holds the first length (as dataloaders' workers share a counter)."""
 
@@ -120,7 +120,7 @@ class A7792MemmapTable(nn.Module):
         return x + torch.from_numpy(np.array(table[: x.shape[1]]))
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="which it has written in a call before")
 class A7793LongestInAFile(nn.Module):
     """The longest length so far in a file; the output is scaled by it."""
 

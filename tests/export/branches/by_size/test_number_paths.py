@@ -47,6 +47,7 @@ class Harmless(nn.Module):
 SPACE = "H=4:8:20 W=5:9:21"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "says"), [("ByType", "depends on the size"), ("BySwallowed", "depends on the size")])
 def test_a_branch_behind_a_question_of_type_is_found(export, write_module, name, says):
     write_module(NETS)

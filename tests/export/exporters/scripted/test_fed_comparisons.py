@@ -44,7 +44,7 @@ def test_whole_numbers_beyond_64_bits_are_seen(write_module, export, before, com
         export(f"{path}:Net", ["x:float32[N,T]"], SPACE, exporter="torchscript")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("compared", "fed"), CUT.values(), ids=CUT)
 def test_int_cuts_a_number_of_the_loop(write_module, export, load, compared, fed):
     import torch

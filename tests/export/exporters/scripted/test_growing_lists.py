@@ -137,7 +137,7 @@ CASES = {**dict.fromkeys(NAMES, STEPS), "Parts": FROM_TWO, "Neighbours": FROM_TW
 SLOW = ("BothWays", "Summed")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CASES])
 def test_it_converts_at_every_length(write_module, export, name):
     grows = name == "Window"

@@ -261,7 +261,7 @@ WRITES = "writes in place into what something else may read"
 OTHERWISE = "compiles something else than Python runs"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("made", "before", "body", "reason"),
     [
@@ -282,6 +282,7 @@ def test_a_script_that_would_not_be_the_module_is_refused(made, before, body, re
     assert reason in "".join(caught.value.details)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("made", "before", "body"),
     [

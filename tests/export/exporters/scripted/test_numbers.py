@@ -46,7 +46,7 @@ def _decays():
     return values
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("counts", "body", "values"), TIES)
 def test_numbers_are_rounded_once_where_they_meet_tensors(counts, body, values, write_module, export, load):
     path = write_module(LOOP.format(counts=counts, body=body))

@@ -83,7 +83,7 @@ CASES = {
 SLOW = "a row that outlives a write"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("body", "cause"),
     [pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name == SLOW)) for name, case in CASES.items()],

@@ -16,6 +16,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("formula", ["(t / 1000) // 0.0125", "t // 12.5", "(t / 100) // 0.32"])
 def test_frames_by_a_hop_in_seconds(write_module, export, formula):
     path = write_module(MODULE.format(formula=formula))

@@ -47,7 +47,7 @@ def wrong_sizes(write_module, export, tmp_path, line, dims="N=1:2:4 T=10:100:500
     return wrong
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LINES)
 def test_a_number_from_a_size_is_python_s_at_every_size(write_module, export, tmp_path, name):
     assert wrong_sizes(write_module, export, tmp_path, LINES[name]) == []

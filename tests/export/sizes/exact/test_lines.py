@@ -51,6 +51,7 @@ def test_one_exception_is_the_rounding_of_the_product():
     assert at(exact, 50) == 56
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("line", ["int(t ** (1 / 3))", "math.floor(math.sqrt(t) * 1.1)", "round(t**0.5)"])
 def test_a_root_of_a_size_is_python_s_in_a_file(write_module, export, tmp_path, line):
     path = write_module(

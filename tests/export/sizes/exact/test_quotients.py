@@ -42,6 +42,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", CASES)
 def test_the_shape_is_python_s_at_every_joint_size(write_module, export, tmp_path, name):
     body, shape = CASES[name]

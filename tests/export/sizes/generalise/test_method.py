@@ -138,6 +138,7 @@ def generalised(module: nn.Module, folder: Path, ranges: str = "N=1:2:5 H=17:32:
         return attempt(Way("torchscript", export_torchscript, generalises=True), job)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("module", "messages"),
     [

@@ -40,6 +40,7 @@ def test_losses(function, name, reduction):
     assert HANDLERS[function.__name__](function, x, y, reduction=reduction, **{name: 0.7}) is NotImplemented
 
 
+@pytest.mark.slow
 def test_they_follow_the_size(write_module, export):
     write_module(
         """

@@ -42,6 +42,7 @@ FUSED = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("name", FUSED)
 def test_fused_functions_are_rounded_once(name: str, dtype: torch.dtype) -> None:

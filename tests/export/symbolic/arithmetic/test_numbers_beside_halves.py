@@ -72,6 +72,7 @@ def test_bfloat16(formula):
         assert torch.equal(eval(formula, {"x": x}), expected)
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_rounded_to_halves_first(write_module, export, load):
     """2049 is 2048 in half precision: torch promotes both, its definitions of the operators take both to FP32."""
     net = (

@@ -57,7 +57,7 @@ def _require_equal_at_each_size(write_module, export, tmp_path, lines, exporter)
         np.testing.assert_array_equal(values, expected, err_msg=str(size))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", BRANCHES)
 def test_a_branch_is_python_s(write_module, export, tmp_path, name):
     lines = f"        if {BRANCHES[name]}:\n            return x.sum(-1) * 0 + 1\n        return x.sum(-1) * 0 + 2\n"
@@ -69,7 +69,7 @@ def test_a_logarithm_that_is_written_into_is_the_new_number(write_module, export
     _require_equal_at_each_size(write_module, export, tmp_path, lines, "dynamo")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_is_python_s(write_module, export, tmp_path, name):
     lines = f"        return x.sum(-1) * 0 + ({NUMBERS[name]})\n"

@@ -57,7 +57,7 @@ class Net(nn.Module):
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("mode", "rank", "scale", "recorded"),
     [

@@ -75,6 +75,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_a_loop_behind_a_function_with_a_lambda_converts(write_module, export):
     """And with a parameter that is a number by its default."""
     result = export(f"{write_module(NMS)}:Net", ["b:float32[K,4]=0:20", "s:float32[K]=0:1"], "K=1:6:9")

@@ -171,7 +171,7 @@ NAMES = (
 SLOW = ("Added", "Twice", "Streamed")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in NAMES])
 def test_it_converts_at_every_length(write_module, export, name):
     path = write_module(NETS)

@@ -86,7 +86,9 @@ def _build(g: Replacement, node: Node, form: _AttentionForm) -> list[Value]:
     if form.mask:
         scores = g.add(scores, _mask(g, form, float(node.attr("mask_filter_value", MASK_FILTER))))
     if node.attr("unidirectional", 0):
-        scores = g.where(later_keys(g, query, key, ends_together=True), g.const(_lowest(g, form.dtype)), scores)
+        # ONNX Runtime adds it, so that an infinite score of a later key is not hidden.
+        later = later_keys(g, query, key, ends_together=True)
+        scores = g.add(scores, g.where(later, g.const(_lowest(g, form.dtype)), g.scalar(0.0, dtype=form.dtype)))
     y = merge_heads(g, g.matmul(g.softmax(scores, axis=-1), value))
     if node.op == "Attention":
         present = g.concat(g.unsqueeze(key, 0), g.unsqueeze(value, 0), axis=0) if len(node.outputs) > 1 else ""
