@@ -81,3 +81,16 @@ class A7799FileDescriptorState(nn.Module):
         if line:
             self.scale = int(line) * x.shape[1]
         return x * self.scale
+
+
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+class A7723ModuleDictBySize(nn.Module):
+    """Heads by length from a ModuleDict, made on demand with deterministic weights; nearest key below."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.ModuleDict({str(k): nn.Linear(4, 3) for k in (2, 4, 8)})
+
+    def forward(self, x):
+        key = max(int(k) for k in self.heads if int(k) <= x.shape[1])
+        return self.heads[str(key)](x)

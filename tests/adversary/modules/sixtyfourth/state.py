@@ -345,16 +345,3 @@ class A7722CopyOfSelf(nn.Module):
                     p.mul_(0.5)
             self.__dict__["ema"] = ema
         return self.f(x) - self.__dict__["ema"](x)
-
-
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
-class A7723ModuleDictBySize(nn.Module):
-    """Heads by length from a ModuleDict, made on demand with deterministic weights; nearest key below."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heads = nn.ModuleDict({str(k): nn.Linear(4, 3) for k in (2, 4, 8)})
-
-    def forward(self, x):
-        key = max(int(k) for k in self.heads if int(k) <= x.shape[1])
-        return self.heads[str(key)](x)
