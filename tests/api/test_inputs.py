@@ -65,3 +65,9 @@ def test_ranges(ranges, expected):
 def test_wrong_ranges(value):
     with pytest.raises(InvalidRequestError, match="the range of 'N' must be a text or integers"):
         range_texts({"N": value})
+
+
+def test_a_sparse_example_is_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(InvalidRequestError, match="the example of input 'x' is sparse"):
+        texts({"x": torch.eye(4).to_sparse()})

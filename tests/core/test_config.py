@@ -27,6 +27,7 @@ def test_a_config_is_read_with_its_place(tmp_path):
     ("text", "message"),
     [
         ("[model\n", "is not TOML"),
+        ("[input]\nname = 'x'\n", r"'input' is a list of sections: write \[\[input\]\] above each"),
         ('[model]\nmodul = "a"\n', "unknown key 'model.modul'. Did you mean 'module'"),
         ("[modle]\n", "unknown key 'modle'. Did you mean 'model'"),
         ('[export]\nopset = "x"\n', "'export.opset'"),
@@ -39,6 +40,12 @@ def test_a_config_is_read_with_its_place(tmp_path):
 def test_a_wrong_config_names_the_key(tmp_path, text, message):
     with pytest.raises(InvalidRequestError, match=message):
         read_config(write(tmp_path, text))
+
+
+def test_a_mark_of_the_byte_order_is_passed_over(tmp_path):
+    path = tmp_path / "trtconv.toml"
+    path.write_bytes('[model]\nmodule = "net.py:f"\n'.encode("utf-8-sig"))
+    assert read_config(path).model.module == "net.py:f"
 
 
 def test_a_config_in_another_encoding_names_the_line(tmp_path):

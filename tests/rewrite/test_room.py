@@ -123,6 +123,8 @@ def test_a_rule_that_the_target_does_not_need_is_applied_when_asked_for(tmp_path
 def test_a_rule_is_not_both_applied_and_left_out(tmp_path):
     with pytest.raises(InvalidRequestError, match="--also and --skip both name 'l2norm'"):
         ask(model_of(NORM), tmp_path, also=("l2norm",), skip=("l2norm",))
+    with pytest.raises(InvalidRequestError, match="--only and --skip both name 'l2norm'"):
+        ask(model_of(NORM), tmp_path, only=("l2norm",), skip=("l2norm",))
 
 
 @pytest.mark.parametrize("option", ["only", "skip", "also"])

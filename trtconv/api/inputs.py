@@ -80,6 +80,10 @@ def _text(name: str, value: Any, dims: str | Sequence[int | str] | None) -> str:
             f"input '{name}' must be a text or a tensor, got {type(value).__name__}",
             hint="write 'float32[N,3,H,W]', or pass an example tensor",
         )
+    if getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
+        raise InvalidRequestError(
+            f"the example of input '{name}' is sparse; an engine takes dense tensors", hint="pass its to_dense()"
+        )
     sizes = [int(s) for s in value.shape]
     named = _dims_of(name, sizes, dims)
     dtype = str(value.dtype).removeprefix("torch.")

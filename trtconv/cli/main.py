@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -152,6 +153,8 @@ def _clipped(text: str) -> str:
 def _remedy(error: OSError) -> str:
     from trtconv.core.artifacts import out_of_space
 
+    if error.errno == errno.ENAMETOOLONG:
+        return "choose a shorter name for the output: files beside it have longer ones"
     full = "free some space; TMPDIR names another folder for temporary files"
     return full if out_of_space(error) else "check that it is there and its permissions; --debug shows where this arose"
 

@@ -103,6 +103,8 @@ def unwritable(path: Path, error: OSError) -> InvalidRequestError:
 
 
 def _remedy(error: OSError) -> str:
+    if error.errno == errno.ENAMETOOLONG:
+        return "choose a shorter name: those of the files beside it are longer"
     return "free some space, or choose another place" if out_of_space(error) else "choose another place"
 
 

@@ -159,7 +159,7 @@ def read_config(path: Path) -> Config:
 
     require_file(path, "config")
     try:
-        data = toml_reader().loads(path.read_text(encoding="utf-8"))
+        data = toml_reader().loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise InvalidRequestError(f"'{path}' is not UTF-8 in line {line}", hint="save it as UTF-8") from error
@@ -198,6 +198,8 @@ def _problem(error: Any) -> str:
         return f"unknown key '{key_path}'{did_you_mean(str(error['loc'][-1]), field_names)}"
     if error["type"] in ("dataclass_type", "dataclass_exact_type"):
         return f"'{key_path}' is a section: write [{key_path}], and its keys below"
+    if error["type"] in ("list_type", "tuple_type") and isinstance(error["input"], dict):
+        return f"'{key_path}' is a list of sections: write [[{key_path}]] above each"
     return f"'{key_path}': {error['msg'][0].lower()}{error['msg'][1:]}"
 
 

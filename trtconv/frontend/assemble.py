@@ -277,6 +277,10 @@ def convert_request(
     build = line.request(
         BuildRequest, config, model=directory, output=directory, dynamic=dynamic, inputs=(), isolated=True
     )
+    if static and build.profiles:
+        raise InvalidRequestError(
+            "--static builds for the opt sizes, and --profile for a range", hint="leave one of them out"
+        )
     rewrite = _rewrite_of_export(
         config,
         directory,

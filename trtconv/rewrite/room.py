@@ -228,9 +228,10 @@ def select_rules(rules: Sequence[Rule], request: RewriteRequest) -> tuple[Rule, 
             raise InvalidRequestError(
                 f"no rule is called '{name}'{did_you_mean(name, names)}", hint="`trtconv rules` lists them"
             )
-    contradictory = next((name for name in request.also if name in request.skip), None)
-    if contradictory:
-        raise InvalidRequestError(f"--also and --skip both name '{contradictory}'", hint="leave one of them out")
+    for option, names_of_option in (("--also", request.also), ("--only", request.only)):
+        contradictory = next((name for name in names_of_option if name in request.skip), None)
+        if contradictory:
+            raise InvalidRequestError(f"{option} and --skip both name '{contradictory}'", hint="leave one of them out")
     require_known(request, rules)
     folding = [FOLD_BATCH_NORM] if request.quantised or request.fold_norms else []
     chosen = [r for r in _chosen(rules, request) if not is_of_precision(r, request)]

@@ -90,7 +90,7 @@ class OnnxRuntimeRunner:
     def __call__(self, inputs: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
         """Run once; inputs that the graph does not have are left out. Raises InvalidRequestError when it is closed."""
         if self._session is None:
-            raise InvalidRequestError("the model is closed")
+            raise InvalidRequestError("the model is closed", hint="open it again")
         feed = {n: inputs[n] for n in self.input_names if n in inputs}
         names = list(outputs or self.output_names)
         try:

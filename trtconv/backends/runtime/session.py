@@ -90,7 +90,7 @@ class EngineSession:
     def _make(self, *, cuda_graph: bool = False) -> Prepared:
         """A new execution context. TensorRT makes them one after another."""
         if self._engine is None:
-            raise InvalidRequestError("the engine is closed")
+            raise InvalidRequestError("the engine is closed", hint="open it again with trtconv.load")
         with self._logger.collect() as messages, self._lock:
             try:
                 execution = Execution(self._trt, self._engine, self._tensors, self.profiles, self._memory)
@@ -123,6 +123,11 @@ class EngineSession:
 
     def __call__(self, inputs: Mapping[str, object] | None = None, /, **named: object) -> dict[str, Any]:
         """Run once; see the class. Raises InvalidRequestError for inputs that do not fit, TrtconvError otherwise."""
+        if inputs is not None and not isinstance(inputs, Mapping):
+            kind, first_name = type(inputs).__name__, self.inputs[0].name if self.inputs else "x"
+            raise InvalidRequestError(
+                f"inputs are given by name, got {kind}", hint=f"call it with {first_name}=array or a dictionary"
+            )
         values = {**(inputs or {}), **named}
         require_inputs(values, self.inputs)
         # Arrays of an earlier run, let go when the caller's own context is current again.

@@ -27,7 +27,7 @@ def read_sweep(path: Path) -> SweepFile:
     """Read and validate a `sweep.toml`. Raises InvalidRequestError with the key at fault."""
     require_file(path, "sweep file")
     try:
-        data = toml_reader().loads(path.read_text(encoding="utf-8"))
+        data = toml_reader().loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InvalidRequestError(f"'{path}' is not UTF-8", hint="save it as UTF-8") from error
     except ValueError as error:
@@ -65,6 +65,8 @@ def _problem(error: Any, kind: type[Any]) -> str:
         return f"unknown key '{key}'{did_you_mean(str(location[-1]), _keys_at(location[:-1], kind))}"
     if error["type"] == "missing":
         return f"'{key}' is missing"
+    if error["type"] in ("list_type", "tuple_type") and isinstance(error["input"], dict):
+        return f"'{key}' is a list of sections: write [[{key}]] above each"
     return f"'{key}': {error['msg'][0].lower()}{error['msg'][1:]}"
 
 

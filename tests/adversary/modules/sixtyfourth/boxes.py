@@ -1,5 +1,5 @@
 """Detection, segmentation, pose, tracking by hand: NMS, soft-argmax, peaks, letterbox, anchors, polygons, matching, components, RLE, tiles."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF046, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Numerics: wrapping, floors, rounding, casts, ties, borders, medians, complex numbers, FFTs, resizes, grids, pools."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """State of a first call outside of the process's objects, and more switches: maps, pipes, sockets, threads, databases, working folders, masks of signals."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, SIM115 - attacks are written as users write them
 
 from __future__ import annotations
 

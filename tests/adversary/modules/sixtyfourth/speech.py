@@ -1,5 +1,5 @@
 """Speech and streaming: CTC, RNN-T joint, VAD, framing, overlap-add, pitch, resampling, mel by hand, caches, beam steps, unwrap, ADPCM."""
-# ruff: noqa: E501, E741 - attacks are written as users write them
+# ruff: noqa: E501, RUF059, E741 - attacks are written as users write them
 
 from __future__ import annotations
 

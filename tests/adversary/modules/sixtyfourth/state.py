@@ -1,5 +1,5 @@
 """State and first calls in new places: files, caches outside, classes swapped, global switches, hooks, parametrizations, weak references."""
-# ruff: noqa: E501, RUF012 - attacks are written as users write them
+# ruff: noqa: E501, UP033 - attacks are written as users write them
 
 from __future__ import annotations
 
