@@ -3,8 +3,11 @@
 import os
 import sys
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,12 +24,15 @@ def _no_user_cache():
 
 @pytest.fixture(autouse=True)
 def _no_modules_of_other_tests(tmp_path_factory):
-    """Forget the files that a test imported from its folder: whatever looks into the user's modules looks into each."""
+    """Forget the files that a test imported from its folder: whatever looks into the user's modules looks into each.
+
+    And those of the examples, one of which has the name of a package here.
+    """
     before = set(sys.modules)
     yield
-    folder = f"{tmp_path_factory.getbasetemp()}{os.sep}"
+    folders = f"{tmp_path_factory.getbasetemp()}{os.sep}", f"{EXAMPLES}{os.sep}"
     for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(folders):
             del sys.modules[name]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trtconv.core.errors import AccuracyError
+from trtconv.core.errors import AccuracyError, TrtconvError
 
 HEAD = """import os, tempfile
 import numpy as np
@@ -30,12 +30,6 @@ KEPT = {
             torch.save(torch.tensor(x.shape[1] * 1.0), self.path)
         return x * torch.load(self.path)
 """,
-    "a table for each length": """
-        path = f"{self.path}{x.shape[1]}.npy"
-        if not os.path.exists(path):
-            np.save(path, np.linspace(0, 1, x.shape[1], dtype=np.float32))
-        return x + torch.from_numpy(np.load(path))
-""",
 }
 
 
@@ -45,6 +39,24 @@ def test_what_a_call_keeps_in_a_file_is_refused(write_module, export, body):
     with pytest.raises(AccuracyError, match=r"forward reads 'kept.*', which it has written in a call before") as caught:
         export(f"{path}:Net", ["x:float32[2,T]"], "T=2:5:9")
     assert caught.value.where.startswith("net.py:")
+
+
+TABLE = HEAD + """
+        path = f"{self.path}{x.shape[1]}.npy"
+        if not os.path.exists(path):
+            np.save(path, np.linspace(0, 1, x.shape[1], dtype=np.float32))
+        return x + torch.from_numpy(np.load(path))
+"""
+
+
+def test_tables_in_a_file_for_each_size_convert_or_are_the_cause(write_module, export):
+    path = write_module(TABLE)
+    result = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=2:3:4")
+    assert any(n.startswith("forward reads 'kept") for n in result.notes)
+    path.write_text(path.read_text().replace("np.load(path)", "np.load(path)[:]").replace("+ torch", "* 1j + torch"))
+    with pytest.raises(TrtconvError) as caught:
+        export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=2:5:9")
+    assert "no exporter follows what goes through a file" in caught.value.message
 
 
 def test_a_file_that_is_only_read_or_written_is_noted(write_module, export):

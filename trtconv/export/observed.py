@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
@@ -45,8 +45,8 @@ class ObservedModule:
     make: MakeInputs
     untouched: UntouchedState
     first: FirstState
+    files: FilesUsed
     notes: tuple[str, ...] = ()
-    files: FilesUsed = field(default_factory=FilesUsed)
 
 
 def load_observed(request: ExportRequest) -> ObservedModule:
@@ -61,7 +61,8 @@ def load_observed(request: ExportRequest) -> ObservedModule:
         notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
     untouched = UntouchedState(attributes(module), state(module), sums_of_large(module))
-    return ObservedModule(module, runner, make, untouched, FirstState.of(module, untouched.attributes), tuple(notes))
+    first = FirstState.of(module, untouched.attributes)
+    return ObservedModule(module, runner, make, untouched, first, FilesUsed(), tuple(notes))
 
 
 def require_layers_in_eval(module: Any) -> None:
@@ -108,11 +109,12 @@ def observe(observed: ObservedModule, request: ExportRequest, progress: Progress
         try:
             samples = run_at_points(runner, request, observed.make, progress)
         except AccuracyError:
-            require_nothing_kept_in_files(observed.files, request.source.base)
+            require_nothing_kept_in_files(observed.files, (), request.source.base)
             raise
         except TrtconvError as error:
             raise explain_error(error, runner, request, observed.make) from error
-        require_nothing_kept_in_files(observed.files, request.source.base)
+        shapes = [tuple(v.shape for v in s.inputs.values()) for s in samples.items]
+        require_nothing_kept_in_files(observed.files, shapes, request.source.base)
         require_same_outputs(samples.items)
         runner.caches = find_shape_caches(runner, observed.untouched.attributes, samples.items)
         require_repeatable(runner, samples.cheapest)

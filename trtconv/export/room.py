@@ -142,7 +142,7 @@ def _workplace(output: Path) -> Iterator[Path]:
 def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clock, opened: FilesRead) -> ExportResult:
     from trtconv.export.branches.by_size.instructions import functions_run
     from trtconv.export.exporters.attempt import ExportTask
-    from trtconv.export.lasting.files import notes_on_files
+    from trtconv.export.lasting.files import blaming_tables_in_files, notes_on_files
     from trtconv.export.lasting.notes import notes_on_lasting_state
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes
@@ -170,7 +170,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     job = ExportTask(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
-    choice = _choose_repeatable(job, clock, observed.first)
+    with blaming_tables_in_files(observed.files, request.source.base):
+        choice = _choose_repeatable(job, clock, observed.first)
     if padding is None:
         request = inner
         with clock.step("masks"):

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from trtconv.core.errors import AccuracyError
+from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.text.listing import list_first
+from trtconv.export.module.runner import shapes_of_run
 from trtconv.export.module.user_code import (
     Frame,
     calling_frames,
     format_frame,
     innermost_user_frame,
     is_library,
-    is_tracing_root,
 )
 
 MOST_NAMED = 3
@@ -27,12 +29,16 @@ _CODE = (".py", ".pyc", ".so", ".pyd")
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 
 
+Shapes = tuple[tuple[int, ...], ...]
+
+
 class FilesUsed(FilesRead):
     """The files that a module's forward opens while the block runs, each with the user's line that did so first."""
 
     def __init__(self) -> None:
         super().__init__()
         self.began_ns = time.time_ns()
+        self.read_at: dict[str, set[Shapes]] = {}
         self.read: dict[str, Frame | None] = {}
         self.written: dict[str, Frame | None] = {}
 
@@ -41,24 +47,59 @@ class FilesUsed(FilesRead):
         path = os.path.abspath(path)
         if path.endswith(_CODE) or path.startswith(_SYSTEM) or is_library(path):
             return
+        shapes = shapes_of_run()
+        if shapes is None:
+            return
         frames = [frame for _, frame in calling_frames()][::-1]
-        if any(is_tracing_root(file) for file, _ in frames):
-            (self.written if writes else self.read).setdefault(path, innermost_user_frame(frames))
+        (self.written if writes else self.read).setdefault(path, innermost_user_frame(frames))
+        if not writes:
+            self.read_at.setdefault(path, set()).add(shapes)
 
     def changed(self) -> list[str]:
         """Files that were read and that the runs changed; torch.save writes without Python, but leaves its time."""
         return [p for p in self.read if p in self.written or _changed_ns(p) >= self.began_ns]
 
+    def is_of_one_size(self, path: str, samples: Iterable[Shapes]) -> bool:
+        """True for a table on disk: whenever it was read, an axis had one size that it does not have in all samples."""
+        sizes, all_sizes = ([sum(s, ()) for s in shapes] for shapes in (self.read_at[path], samples))
+        if not all_sizes or len({len(s) for s in (*sizes, *all_sizes)}) > 1:
+            return False
+        axes = zip(zip(*sizes, strict=True), zip(*all_sizes, strict=True), strict=True)
+        return any(len(set(here)) == 1 and len(set(everywhere)) > 1 for here, everywhere in axes)
 
-def require_nothing_kept_in_files(used: FilesUsed, base: Path) -> None:
-    """Raise AccuracyError where forward reads a file that it has written itself."""
+
+def require_nothing_kept_in_files(used: FilesUsed, samples: Iterable[Shapes], base: Path) -> None:
+    """Raise AccuracyError where forward reads a file that it has written itself, unless it has one for each size.
+
+    `samples` are the shapes of the inputs at all samples.
+    """
+    listed = list(samples)
     for path in used.changed():
+        if used.is_of_one_size(path, listed):
+            continue
         raise AccuracyError(
             f"forward reads '{Path(path).name}', which it has written in a call before: what lies in a file decides "
             "what the module gives",
             hint="an engine reads no files: make what the file holds in __init__, or compute it in each call",
             where=format_frame(used.read[path] or used.written.get(path), base) or None,
         )
+
+
+@contextmanager
+def blaming_tables_in_files(used: FilesUsed, base: Path) -> Iterator[None]:
+    """A TrtconvError within has its cause in the tables that forward has written, where it reads any."""
+    try:
+        yield
+    except TrtconvError as error:
+        for path in used.changed():
+            raise TrtconvError(
+                f"forward reads '{Path(path).name}', which it has written, and no exporter follows what goes through "
+                "a file",
+                hint="make the table in __init__, or compute it in each call",
+                details=(error.message, *error.details),
+                where=format_frame(used.read[path], base) or None,
+            ) from error
+        raise
 
 
 def notes_on_files(used: FilesUsed, base: Path) -> list[str]:

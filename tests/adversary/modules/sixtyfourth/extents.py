@@ -14,7 +14,7 @@ from tests.adversary.inputs import FINITE
 from tests.adversary.values import values_at
 
 
-@forward("x:float32[N,3,H,W]", dims="N=1:1:4 H=1:17:64 W=1:23:64", kinds=FINITE, feeds=(values_at("x:float32[N,3,H,W]", N=1, H=21, W=33), values_at("x:float32[N,3,H,W]", N=3, H=12, W=35)))
+@forward("x:float32[N,3,H,W]", dims="N=1:1:4 H=1:17:64 W=1:23:64", kinds=FINITE, feeds=(values_at("x:float32[N,3,H,W]", N=1, H=21, W=33), values_at("x:float32[N,3,H,W]", N=3, H=12, W=35)), refused="depends on the size")
 def A7777CoprimeAndPerimeter(self, x):
     """gcd of both sides of three or more and an even quotient; the perimeter a multiple of 47."""
     h, w = x.shape[-2:]
@@ -26,7 +26,7 @@ def A7777CoprimeAndPerimeter(self, x):
     return y
 
 
-@forward("x:float32[N,T,4]", dims="N=1:2:6 T=1:4:30", kinds=FINITE)
+@forward("x:float32[N,T,4]", dims="N=1:2:6 T=1:4:30", kinds=FINITE, refused="depends on the size")
 def A7778RangeSteps(self, x):
     """range with a step by the size, backwards, with else of a for; sums of slices with negative starts."""
     n, t, _ = x.shape

@@ -31,7 +31,7 @@ class A7796NumpyTablesOnDisk(nn.Module):
         return x + torch.from_numpy(np.load(path))
 
 
-@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE)
+@attack("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="which it has written in a call before")
 class A7797JsonOfTheFirstRun(nn.Module):
     """A json file keeps the first picture's size; later ones are scaled to it (a calibration file)."""
 

@@ -236,7 +236,7 @@ class A7760LoraMergedTwice(nn.Module):
         return y, self.f(x)
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="cannot be exported")
 class A7761VmapGradHessian(nn.Module):
     """vmap with in_dims on both axes, chunk_size, torch.func.grad of a potential gives forces."""
 

@@ -73,7 +73,7 @@ def A7769FftsOfAllParities(self, x):
     return a.abs(), a.real, torch.fft.fftshift(f.abs(), dim=1), torch.fft.irfft(r, n=t), torch.fft.rfft2(x).abs(), torch.fft.fftfreq(t, 0.5)
 
 
-@forward("x:float32[N,T,2]", dims="N=1:2:3 T=2:5:9", kinds=("normal", "unit", "halves", "positive"))
+@forward("x:float32[N,T,2]", dims="N=1:2:3 T=2:5:9", kinds=("normal", "unit", "halves", "positive"), refused="no form of unsqueeze of complex numbers")
 def A7770ComplexNumbers(self, x):
     """view_as_complex, polar rotation, conj products, angle, complex matmul, exp and abs of complex, cumprod of complex."""
     z = torch.view_as_complex(x)

@@ -18,7 +18,7 @@ from tests.adversary.attack import attack
 from tests.adversary.inputs import FINITE
 
 
-@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="which it has written in a call before")
+@attack("x:float32[N,T,4]", dims="N=1:2:3 T=2:5:9", kinds=FINITE, refused="no exporter follows what goes through a file")
 class A7705TableInATempFolder(nn.Module):
     """Position tables by length are kept as files in a folder of the module's own and read back."""
 
