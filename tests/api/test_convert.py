@@ -87,6 +87,7 @@ def test_the_module_inside_of_a_compiled_one_is_taken(page):
     assert live.name == "net.Net"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [

@@ -114,6 +114,7 @@ def test_a_conversion_that_is_killed_leaves_the_old_files(net, tmp_path):
         onnx.checker.check_model(str(out / "model.onnx"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_sigterm_leave_no_partial_file(net, tmp_path, number, code):
     out = tmp_path / "out"

@@ -54,6 +54,7 @@ def test_what_the_user_set_stays(tmp_path, eight_processors):
     assert thread_variables({"OMP_NUM_THREADS": "5", "GOMP_SPINCOUNT": "7"}, tmp_path) == {}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("own", [None, "ACTIVE"])
 def test_the_program_tells_openmp_how_to_wait_before_torch_is_there(tmp_path, own):
     script = tmp_path / "net.py"

@@ -26,6 +26,7 @@ def test_the_table_of_rtx_agrees_with_its_parser_on_every_operator():
     assert all("measured" in table[op]["evidence"] for op in differs)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("form", ["as_is", "fixed"])
 def test_what_the_parser_refuses_of_a_single_operator_is_refused_by_the_table(form):
     if onnx.__version__ != RTX["onnx"]:

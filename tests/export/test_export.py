@@ -217,7 +217,6 @@ def test_sample_function(export, write_module):
         export("net.py:make", inputs, "N=1:2:4 T=3:8:20", sample="net.py:short")
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])
 def test_nested_inputs_and_outputs(export, write_module, exporter):
     write_module(

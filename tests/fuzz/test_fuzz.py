@@ -22,6 +22,7 @@ SETTINGS = hypothesis.settings(
 )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", SHORT, ids=lambda t: t.name)
 def test_hostile_input_ends_in_an_answer_or_one_error(target):
     warnings.simplefilter("ignore")

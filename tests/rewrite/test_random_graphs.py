@@ -68,6 +68,7 @@ def problems(seed, target):
     return ""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", KNOWN_TARGETS)
 def test_random_graphs(target):
     problem_list = {seed: problem for seed in range(12) if (problem := problems(seed, target))}

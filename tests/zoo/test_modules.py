@@ -43,6 +43,7 @@ def runner_of(case: Case) -> ModuleRunner:
     return ModuleRunner(case.build(), [parse_tensor(t) for t in case.inputs])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("group", GROUPS)
 def test_modules_run_and_are_deterministic(group):
     for case in cases_of(group):

@@ -23,7 +23,7 @@ FAST = (
 FASTEST = ("norms/l2norm_1e-10", "resize/int_of_1.5", "skips/unet_stride", "control/branch_on_batch_one")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [n if n in FASTEST else pytest.param(n, marks=pytest.mark.slow) for n in FAST])
 def test_equal_at_sizes_that_export_did_not_see(name):
     outcome = run_case(name, ("export",))

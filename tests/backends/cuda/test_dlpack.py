@@ -46,6 +46,7 @@ def test_a_scalar_and_an_empty_array(on_cpu):
     assert np.from_dlpack(Exported(np.zeros((0, 3), np.float32), None)).shape == (0, 3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("consumed", [True, False])
 def test_the_owner_lives_exactly_as_long_as_the_tensor(on_cpu, consumed):
     array, owner = np.ones(4, np.float32), Owner()

@@ -47,6 +47,7 @@ def test_one_context_for_all_sessions(fake):
     assert fake.retained == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("array", [np.arange(6, dtype=np.float16).reshape(2, 3), np.array(3.5), np.zeros((0, 4))])
 def test_there_and_back(memory, array):
     stream, buffer, second = memory.create_stream(), memory.allocate(array.nbytes), memory.allocate(array.nbytes)

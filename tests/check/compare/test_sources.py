@@ -119,6 +119,7 @@ def test_changed_weights_are_code_2(check, project):
     assert "w.pt changed since out/model.onnx was exported" in out
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [("1:2:3", "1:2:8", 2), ("net.py:make_net", "net.py:make", 2), ("1e6", "2e6", 0)],

@@ -120,6 +120,7 @@ def test_a_config_does_what_the_options_do(trtconv, net, tmp_path):
     assert "shape space  N=1:1:4 H=8:10:16 W=8:8:16" in out
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_half_precision_is_in_the_graph_and_judged_as_such(trtconv, net, tmp_path, precision):
     out = tmp_path / "half"

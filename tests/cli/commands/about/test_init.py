@@ -130,6 +130,7 @@ def test_the_parts_of_a_dict_and_a_list_are_inputs(init):
     assert "'others' is a list of any length: write as many [[input]] as you serve, others.0, others.1" in out
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["Flat", "Speech", "Keyed"])
 def test_the_config_converts_as_it_is(init, trtconv, tmp_path, name):
     _, config = init(name)

@@ -302,7 +302,6 @@ def test_what_may_share_memory_is_left_to_torch(function, registry):
         functional_program(exported(module_of(function), image(2, 4, 6, 5)), registry)
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("function", [*ALIASED, *SHARING[:1], written_and_returned, written_through_contiguous])
 def test_a_file_of_writes_is_right(function, tmp_path):
     module, path = module_of(function), tmp_path / "model.onnx"

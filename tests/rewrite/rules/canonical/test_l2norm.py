@@ -98,6 +98,7 @@ NEAR_MISSES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fires(case):
     check_case(RULE, case)

@@ -56,6 +56,7 @@ NEAR_MISSES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fires(case):
     check_case(RULE, case)

@@ -97,6 +97,7 @@ NEAR_MISSES = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fires(case):
     check_case(RULE, case)

@@ -31,6 +31,7 @@ NEAR_MISSES = [
 ]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fires(case):
     check_case(RULE, case)

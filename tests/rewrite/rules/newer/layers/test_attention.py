@@ -101,6 +101,7 @@ NEAR_MISSES = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fires(case):
     check_case(RULE, case)
