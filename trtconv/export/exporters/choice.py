@@ -29,6 +29,7 @@ from trtconv.export.exporters.scripted.export import export_scripted
 from trtconv.export.exporters.scripted.parts import NoLoopError
 from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
+from trtconv.export.exporters.tracing.size_loops import unrolls_by_size
 from trtconv.export.exporters.value_branches import check_value_branches
 from trtconv.export.module.noise.near_ties import told_ties
 from trtconv.export.refusal import TEXT_OF_SIZE, export_error, rounded_dims, size_paths
@@ -150,6 +151,9 @@ def choose(job: ExportTask) -> ChosenExport:
                 doubtful.append((len(doubts), chosen))
             waiting = _holding_both(left_out, way, waiting)
             decides = decides or bool(left_out)
+        if len(attempts) == 1 and unrolls_by_size(result.error):
+            # All other ways unroll it, and are tried where no script can be made.
+            waiting.sort(key=lambda w: not w.scripts)
         if len(attempts) == 1 and asking_line(job.runner, job.samples.cheapest) is not None:
             waiting = [replace(w, as_in_a_run=True) for w in (way, *waiting)]
         if not waiting and any(a.asks for a in attempts) and not way.as_exported:
