@@ -198,9 +198,14 @@ def _problem(error: Any) -> str:
         return f"unknown key '{key_path}'{did_you_mean(str(error['loc'][-1]), field_names)}"
     if error["type"] in ("dataclass_type", "dataclass_exact_type"):
         return f"'{key_path}' is a section: write [{key_path}], and its keys below"
+    return describe_problem(key_path, error)
+
+
+def describe_problem(key: str, error: Any) -> str:
+    """What pydantic says of a key, in the words of TOML where it asks for a list of sections."""
     if error["type"] in ("list_type", "tuple_type") and isinstance(error["input"], dict):
-        return f"'{key_path}' is a list of sections: write [[{key_path}]] above each"
-    return f"'{key_path}': {error['msg'][0].lower()}{error['msg'][1:]}"
+        return f"'{key}' is a list of sections: write [[{key}]] above each"
+    return f"'{key}': {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
 _SECTIONS: dict[str, Any] = {

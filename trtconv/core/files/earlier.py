@@ -15,18 +15,19 @@ _STALE = "left from an earlier run"
 @contextmanager
 def telling_of_earlier(outputs: Sequence[Path]) -> Iterator[None]:
     """Add a line to a TrtconvError that leaves the block about those of the outputs that it did not write."""
-    before = {path: _written_ns(path) for path in outputs}
+    before = {path: written_ns(path) for path in outputs}
     try:
         yield
     except TrtconvError as error:
-        stale = [p.name for p, ns in before.items() if ns and _written_ns(p) == ns]
+        stale = [p.name for p, ns in before.items() if ns and written_ns(p) == ns]
         stale = [name for name in stale if not any(f" {name}" in line and _STALE in line for line in error.details)]
         if stale:
             error.details = (*error.details, f"{_STALE}: {', '.join(stale)}")
         raise
 
 
-def _written_ns(path: Path) -> int:
+def written_ns(path: Path) -> int:
+    """When a file was last written, in ns since the epoch; 0 where there is none."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.files.conversion_stamp import FilesRead
+from trtconv.core.files.earlier import written_ns
 from trtconv.core.text.listing import list_first
 from trtconv.export.module.runner import shapes_of_run
 from trtconv.export.module.user_code import (
@@ -27,8 +28,6 @@ MOST_NAMED = 3
 # Code is imported while a module runs, and devices are no files.
 _CODE = (".py", ".pyc", ".so", ".pyd")
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
-
-
 Shapes = tuple[tuple[int, ...], ...]
 
 
@@ -57,7 +56,7 @@ class FilesUsed(FilesRead):
 
     def changed(self) -> list[str]:
         """Files that were read and that the runs changed; torch.save writes without Python, but leaves its time."""
-        return [p for p in self.read if p in self.written or _changed_ns(p) >= self.began_ns]
+        return [p for p in self.read if p in self.written or written_ns(Path(p)) >= self.began_ns]
 
     def is_of_one_size(self, path: str, samples: Iterable[Shapes]) -> bool:
         """True for a table on disk: whenever it was read, an axis had one size that it does not have in all samples."""
@@ -92,7 +91,7 @@ def blaming_tables_in_files(used: FilesUsed, base: Path) -> Iterator[None]:
         yield
     except TrtconvError as error:
         for path in used.changed():
-            raise TrtconvError(
+            raise type(error)(
                 f"forward reads '{Path(path).name}', which it has written, and no exporter follows what goes through "
                 "a file",
                 hint="make the table in __init__, or compute it in each call",
@@ -113,10 +112,3 @@ def notes_on_files(used: FilesUsed, base: Path) -> list[str]:
             named = [f"'{Path(p).name}'" + (f" ({format_frame(f, base)})" if f else "") for p, f in paths.items()]
             notes.append(text.format(list_first(named, MOST_NAMED)))
     return notes
-
-
-def _changed_ns(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0

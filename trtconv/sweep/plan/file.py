@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from trtconv.core.artifacts import require_file
-from trtconv.core.config import toml_reader
+from trtconv.core.config import describe_problem, toml_reader
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, did_you_mean
 from trtconv.core.precision import REQUESTED_NAMES, TYPED_NAMES, precision_named
 from trtconv.core.requests.tune import parse_precisions
@@ -65,9 +65,7 @@ def _problem(error: Any, kind: type[Any]) -> str:
         return f"unknown key '{key}'{did_you_mean(str(location[-1]), _keys_at(location[:-1], kind))}"
     if error["type"] == "missing":
         return f"'{key}' is missing"
-    if error["type"] in ("list_type", "tuple_type") and isinstance(error["input"], dict):
-        return f"'{key}' is a list of sections: write [[{key}]] above each"
-    return f"'{key}': {error['msg'][0].lower()}{error['msg'][1:]}"
+    return describe_problem(key, error)
 
 
 def _keys_at(location: list[Any], kind: Any) -> list[str]:
