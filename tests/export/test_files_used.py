@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from trtconv.core.errors import AccuracyError, TrtconvError
+from trtconv.export.lasting.files import FilesUsed, blaming_tables_in_files
+from trtconv.export.sizes.whole_numbers import BeyondIntegersError
 
 HEAD = """import os, tempfile
 import numpy as np
@@ -57,6 +59,16 @@ def test_tables_in_a_file_for_each_size_convert_or_are_the_cause(write_module, e
     with pytest.raises(TrtconvError) as caught:
         export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=2:5:9")
     assert "no exporter follows what goes through a file" in caught.value.message
+
+
+def test_an_error_of_any_class_keeps_it(tmp_path):
+    used = FilesUsed()
+    path = str(tmp_path / "kept.npy")
+    used.read[path] = used.written[path] = None
+    blaming = blaming_tables_in_files(used, tmp_path)
+    with pytest.raises(BeyondIntegersError, match=r"forward reads 'kept\.npy'") as caught, blaming:
+        raise BeyondIntegersError(1 << 70)
+    assert caught.value.details[0].startswith("a whole number goes beyond what a file holds")
 
 
 def test_a_file_that_is_only_read_or_written_is_noted(write_module, export):

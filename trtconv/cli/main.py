@@ -151,10 +151,10 @@ def _clipped(text: str) -> str:
 
 
 def _remedy(error: OSError) -> str:
-    from trtconv.core.artifacts import out_of_space
+    from trtconv.core.artifacts import SHORTER_NAME, out_of_space
 
     if error.errno == errno.ENAMETOOLONG:
-        return "choose a shorter name for the output: files beside it have longer ones"
+        return SHORTER_NAME
     full = "free some space; TMPDIR names another folder for temporary files"
     return full if out_of_space(error) else "check that it is there and its permissions; --debug shows where this arose"
 

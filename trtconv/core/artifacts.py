@@ -21,6 +21,8 @@ from trtconv.core.files.output_paths import is_stream, output_target, write_stre
 from trtconv.core.files.private_folder import process_label
 from trtconv.core.text.json_text import parse_json
 
+SHORTER_NAME = "choose a shorter name: those of the files beside it are longer"
+
 
 def require_file(path: Path, what: str) -> Path:
     """Return `path` when it is a readable file; raise InvalidRequestError naming `what` it should be."""
@@ -104,7 +106,7 @@ def unwritable(path: Path, error: OSError) -> InvalidRequestError:
 
 def _remedy(error: OSError) -> str:
     if error.errno == errno.ENAMETOOLONG:
-        return "choose a shorter name: those of the files beside it are longer"
+        return SHORTER_NAME
     return "free some space, or choose another place" if out_of_space(error) else "choose another place"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -58,7 +58,7 @@ class FilesUsed(FilesRead):
         """Files that were read and that the runs changed; torch.save writes without Python, but leaves its time."""
         return [p for p in self.read if p in self.written or written_ns(Path(p)) >= self.began_ns]
 
-    def is_of_one_size(self, path: str, samples: Iterable[Shapes]) -> bool:
+    def is_of_one_size(self, path: str, samples: Sequence[Shapes]) -> bool:
         """True for a table on disk: whenever it was read, an axis had one size that it does not have in all samples."""
         sizes, all_sizes = ([sum(s, ()) for s in shapes] for shapes in (self.read_at[path], samples))
         if not all_sizes or len({len(s) for s in (*sizes, *all_sizes)}) > 1:
@@ -67,14 +67,13 @@ class FilesUsed(FilesRead):
         return any(len(set(here)) == 1 and len(set(everywhere)) > 1 for here, everywhere in axes)
 
 
-def require_nothing_kept_in_files(used: FilesUsed, samples: Iterable[Shapes], base: Path) -> None:
+def require_nothing_kept_in_files(used: FilesUsed, samples: Sequence[Shapes], base: Path) -> None:
     """Raise AccuracyError where forward reads a file that it has written itself, unless it has one for each size.
 
     `samples` are the shapes of the inputs at all samples.
     """
-    listed = list(samples)
     for path in used.changed():
-        if used.is_of_one_size(path, listed):
+        if used.is_of_one_size(path, samples):
             continue
         raise AccuracyError(
             f"forward reads '{Path(path).name}', which it has written in a call before: what lies in a file decides "
@@ -90,14 +89,17 @@ def blaming_tables_in_files(used: FilesUsed, base: Path) -> Iterator[None]:
     try:
         yield
     except TrtconvError as error:
-        for path in used.changed():
-            raise type(error)(
+        path = next(iter(used.changed()), None)
+        if path is not None:
+            # In place: it keeps its class and its exit code, however it was made.
+            error.details = (error.message, *error.details)
+            error.message = (
                 f"forward reads '{Path(path).name}', which it has written, and no exporter follows what goes through "
-                "a file",
-                hint="make the table in __init__, or compute it in each call",
-                details=(error.message, *error.details),
-                where=format_frame(used.read[path], base) or None,
-            ) from error
+                "a file"
+            )
+            error.args = (error.message,)
+            error.hint = "make the table in __init__, or compute it in each call"
+            error.where = format_frame(used.read[path], base) or None
         raise
 
 

@@ -20,7 +20,7 @@ from trtconv.core.files.nearby import file_hint, import_hint
 from trtconv.core.requests import ModuleSource
 from trtconv.core.text.listing import list_names
 from trtconv.export.module.creation import noted_creations
-from trtconv.export.module.user_code import blame
+from trtconv.export.module.user_code import blame, parse_file
 
 if TYPE_CHECKING:
     from torch import nn
@@ -122,10 +122,8 @@ def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
 
 def _definitions(path: Path) -> list[str]:
     """Names of the file's own classes and functions, classes of modules first; none where it cannot be read."""
-    try:
-        body = ast.parse(path.read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return []
+    tree = parse_file(str(path))
+    body = tree.body if tree is not None else []
     defined = [n for n in body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and not n.name.startswith("_")]
     defined.sort(key=lambda n: not (isinstance(n, ast.ClassDef) and any("Module" in ast.unparse(b) for b in n.bases)))
     return [n.name for n in defined]

@@ -28,10 +28,20 @@ def _hands_on(graph: Graph, node: Node) -> bool:
     if node.key == "Slice":
         return _takes_all(graph, node)
     if node.key == "Pad":
-        pads = graph.ints(node.inputs[1]) if node.input(1) else node.attr("pads")
-        return pads is not None and not any(pads)
+        return pads_nothing(graph, node)
+    return graph.opset >= 12 and not node.input(2) and not gives_mask(graph, node)
+
+
+def pads_nothing(graph: Graph, node: Node) -> bool:
+    """True for a Pad by 0 on every side."""
+    pads = graph.ints(node.inputs[1]) if node.input(1) else node.attr("pads")
+    return pads is not None and not any(pads)
+
+
+def gives_mask(graph: Graph, node: Node) -> bool:
+    """True for a Dropout whose mask is used, or an output of the graph."""
     mask = node.outputs[1] if len(node.outputs) > 1 else ""
-    return graph.opset >= 12 and not node.input(2) and not (mask and (graph.uses(mask) or mask in graph.outputs))
+    return bool(mask) and (bool(graph.uses(mask)) or mask in graph.outputs)
 
 
 def _takes_all(graph: Graph, node: Node) -> bool:

@@ -13,17 +13,16 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
+from trtconv.rewrite.rules.cleanup.drop_identity import gives_mask, pads_nothing
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match a Dropout that is not in training, or a Pad by 0, where an output of the graph or a mask comes of it."""
-    mask = node.outputs[1] if len(node.outputs) > 1 else ""
-    masks = bool(mask) and (bool(graph.uses(mask)) or mask in graph.outputs)
+    masks = gives_mask(graph, node)
     if node.output not in graph.outputs and not masks:
         return NOT_THIS
     if node.op == "Pad":
-        pads = graph.ints(node.inputs[1]) if node.input(1) else node.attr("pads")
-        if pads is None or any(pads):
+        if not pads_nothing(graph, node):
             return NOT_THIS
     elif graph.opset < 12 or (node.input(2) and graph.scalar(node.input(2)) != 0):
         return NOT_THIS
