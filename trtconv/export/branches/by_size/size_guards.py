@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.sizes.evaluate import evaluate_symbolic
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
+
+# sympy's and torch's classes of exact arithmetic on whole numbers, of which torch knows bounds.
+_WHOLE = {
+    *("Symbol", "Integer", "Zero", "One", "NegativeOne", "Add", "Mul", "Max", "Min", "FloorDiv", "CleanDiv"),
+    *("Mod", "PythonMod", "Equality", "Unequality", "GreaterThan", "LessThan", "StrictGreaterThan"),
+    *("StrictLessThan", "And", "Or", "Not", "BooleanTrue", "BooleanFalse"),
+}
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,33 @@ class SizeGuard:
         for symbol, meaning in self.definitions:
             values[symbol] = evaluate_symbolic(meaning, values)
         return np.asarray(evaluate_symbolic(self.expression, values) == self.value)
+
+    def follows_from_bounds(self, space: ShapeSpace) -> bool:
+        """True when the lowest and highest size of each dim alone make it hold everywhere, as `N*H*W != 0` does.
+
+        False says nothing. The bounds are those of torch's own `bound_sympy`.
+        """
+        import sympy
+        from torch.utils._sympy.value_ranges import ValueRangeError, ValueRanges, bound_sympy
+
+        parts = (*(meaning for _, meaning in self.definitions), self.expression)
+        if not all(_is_whole(p) for part in parts for p in sympy.preorder_traversal(part)):
+            return False
+        bounds = {
+            d.symbol: ValueRanges(space[d.name].min // d.multiple, space[d.name].max // d.multiple) for d in self.dims
+        }
+        try:
+            for symbol, meaning in self.definitions:
+                bounds[symbol] = bound_sympy(meaning, bounds)
+            result = bound_sympy(self.expression, bounds)
+        except (ValueRangeError, ArithmeticError, AttributeError, TypeError):
+            return False
+        return bool(result.is_singleton() and result.lower == self.value)
+
+
+def _is_whole(part: Any) -> bool:
+    name = type(part).__name__
+    return name in _WHOLE or (name == "Pow" and bool(part.exp.is_Integer and part.exp > 0))
 
 
 def guard_of(

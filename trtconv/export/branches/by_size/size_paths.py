@@ -253,6 +253,8 @@ def _evaluated(search: _Search, guard: SizeGuard) -> Condition | None:
         search.obstacles["it decides by a size that is computed from values"] = None
         return guard
     if count_sizes(search.space, guard.names) > MOST_EVALUATED:
+        if guard.follows_from_bounds(search.space):
+            return None
         search.obstacles["a condition on too many sizes to evaluate it at all of them"] = None
         return guard
     try:
