@@ -21,7 +21,7 @@ def test_a_scalar_has_no_dims():
 
 
 def test_it_reads_back_as_it_prints():
-    for text in ("images:float32[N,3,H,W]", "ids:int64[N,T]=0:30521", "ids:int64[N]=0:1234567.0", "x[N]=0.1:0.3"):
+    for text in ("images:float32[N,3,H,W]", "ids:int64[N,T]=0:30521", "ids:int64[N]=0:1234567", "x[N]=0.1:0.3"):
         text = text.replace("x[", "x:float32[")
         assert str(parse_tensor(text)) == text
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -140,7 +141,7 @@ def _value(option: Option, value: Any) -> Any:
     """A value in the form in which click gives it."""
     if option.form == "flag":
         if not isinstance(value, bool):
-            raise _wrong(option, value, "True or False")
+            raise _wrong(option, value, "True or False", True)
         return value
     if option.many:
         return tuple(_single(option, v) for v in _listed(option, value))
@@ -170,24 +171,27 @@ def _json(option: Option, value: Any) -> str:
 def _single(option: Option, value: Any) -> Any:
     if option.form == "path":
         if not isinstance(value, (str, PathLike)):
-            raise _wrong(option, value, "a path")
+            raise _wrong(option, value, "a path", "out")
         return Path(value)
     if option.form == "choice":
         if value not in option.choices:
-            raise _wrong(option, value, "one of " + ", ".join(option.choices))
+            raise _wrong(option, value, "one of " + ", ".join(option.choices), option.choices[0])
         return value
     if option.form in ("integer", "number"):
         low, high = option.bounds or (0.0, 1e30)
         number = parse_number(value, option.name, low, high)
         if option.form == "integer" and not float(value).is_integer():
-            raise _wrong(option, value, "an integer")
+            raise _wrong(option, value, "an integer", math.floor(float(value)))
         return int(value) if option.form == "integer" else number
     if not isinstance(value, (str, int, PathLike)) or isinstance(value, bool):
-        raise _wrong(option, value, "a text")
+        raise _wrong(option, value, "a text", option.metavar or "TEXT")
     return str(value)
 
 
-def _wrong(option: Option, value: Any, what: str) -> InvalidRequestError:
+def _wrong(option: Option, value: Any, what: str, example: Any) -> InvalidRequestError:
     text = repr(value)
     shown = text if len(text) <= 60 else text[:60] + "..."
-    return InvalidRequestError(f"{option.name} must be {what}, got {shown}", hint=option.help)
+    return InvalidRequestError(
+        f"{option.name} must be {what}, got {shown}",
+        hint=f"write {option.name}={example!r:.60}, or leave it out ({option.help.rstrip('.')})",
+    )

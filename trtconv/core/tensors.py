@@ -43,9 +43,10 @@ class TensorSpec:
         (low, high), (least, most) = self.value_range, self.dtype.limits()
         if not least <= low <= high <= most:
             range_text = f"{_number(low)}:{_number(high)}"
+            ends = f"{least:g} to {most:g}" if self.dtype.kind != "int" else f"{least:.0f} to {most:.0f}"
             raise InvalidRequestError(
                 f"the value range {range_text} of input '{self.name}' is not a valid {self.dtype.name} range",
-                hint=f"write LOW:HIGH (in trtconv.toml [LOW, HIGH]) within {least:g} to {most:g}"
+                hint=f"write LOW:HIGH (in trtconv.toml [LOW, HIGH]) within {ends}"
                 + (", the whole numbers that FP64 holds" if most < high and self.dtype.name == "int64" else ""),
             )
 
@@ -68,7 +69,7 @@ class TensorSpec:
 
 def _number(value: float) -> str:
     """The shortest text that gives the same number again."""
-    return short if float(short := f"{value:g}") == value else repr(value)
+    return short if float(short := f"{value:g}") == value else repr(value).removesuffix(".0")
 
 
 def parse_dims(text: str, owner: str) -> tuple[Dim, ...]:
@@ -112,6 +113,11 @@ def parse_value_range(text: str | None, owner: str) -> tuple[float, float] | Non
         raise InvalidRequestError(
             f"cannot read the value range '{text}' of input '{owner}'", hint="write LOW:HIGH, e.g. 0:1"
         ) from error
+    if any(re.fullmatch(r"\s*[-+]?\d+\s*", end) and int(end) != value for end, value in zip((low, high), bounds, strict=True)):
+        raise InvalidRequestError(
+            f"the value range '{text}' of input '{owner}' has a whole number that FP64 does not hold",
+            hint=f"write one within -{2**53} to {2**53 - 1}",
+        )
     if bounds[0] > bounds[1]:
         raise InvalidRequestError(
             f"the value range '{text}' of input '{owner}' begins above its end", hint=f"write {high}:{low}"

@@ -101,7 +101,7 @@ def read_engine_manifest(engine: Path, *, verify: bool = True, plan: bytes | Non
             f"'{engine}' has no manifest '{path.name}' beside it, so nothing says what it was built from",
             hint="build it with `trtconv build`; `trtconv check --foreign-engine` takes one from elsewhere",
         )
-    manifest = parse_engine_manifest(read_json(path, "engine manifest"), path)
+    manifest = parse_engine_manifest(read_json(path, "engine manifest", "build the engine again"), path)
     if not verify:
         return manifest
     digest = sha256_file(engine) if plan is None else hashlib.sha256(plan).hexdigest()

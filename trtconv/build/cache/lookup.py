@@ -60,7 +60,7 @@ def _build(request: BuildRequest, progress: Progress, cache: EngineCache | None)
     progress.note(lookup.reason)
     built = build_resolved(resolved, progress)
     try:
-        data = read_json(built.manifest, "engine manifest")
+        data = read_json(built.manifest, "engine manifest", "build the engine again")
         cache.store(parts, built.engine, {"manifest": data}, sha256=str(data["engine_sha256"]))
     except (OSError, InvalidRequestError) as error:
         progress.warn(f"the engine was not kept in the cache '{cache.root}': {error}")

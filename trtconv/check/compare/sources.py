@@ -83,7 +83,7 @@ def _converted(subject: Path) -> tuple[Mapping[str, Any], ...]:
     stamp = beside(subject, ".convert.json")
     if subject == beside(subject, ".onnx") or not stamp.is_file():
         return ()
-    data = read_json(stamp, "record of the conversion")
+    data = read_json(stamp, "record of the conversion", "convert the model again")
     # A file that was built again by hand is not the conversion's any more.
     listed = data.get("set")
     own = isinstance(listed, Mapping) and [subject.name, sha256_file(subject)] in listed.values()

@@ -69,7 +69,7 @@ def parse_ratios(data: Mapping[str, Any]) -> Mapping[str, float]:
 
 def read_baseline(path: Path, ratios: Mapping[str, float] = RATIOS) -> Baseline:
     """Read a JSON report. Raises InvalidRequestError for any other file."""
-    data = read_json(path, "baseline")
+    data = read_json(path, "baseline", "make one with --update-baseline")
     if data.get("kind") != "check" or data.get("schema") != SCHEMA:
         raise InvalidRequestError(
             f"'{path}' is not a report of `trtconv check` with schema {SCHEMA}", hint="make one with --update-baseline"

@@ -77,7 +77,7 @@ def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
 
 def read_sealed(path: Path, what: str, hint: str) -> dict[str, Any]:
     """Read a manifest. Raises InvalidRequestError when it is missing, is no JSON or was edited."""
-    data = read_json(path, what)
+    data = read_json(path, what, hint)
     require_seal(data, path, hint)
     return data
 

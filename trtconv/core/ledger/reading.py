@@ -25,7 +25,7 @@ EDITED = f"{MIXED_SET}; a graph that was edited by hand needs a name of its own"
 
 def read_ledger(path: Path) -> RewriteLedger:
     """The ledger in a file. Raises InvalidRequestError where it is missing, was edited or is damaged."""
-    return parse_ledger(read_json(path, "ledger"), path)
+    return parse_ledger(read_json(path, "ledger", AGAIN), path)
 
 
 def parse_ledger(data: Mapping[str, Any], path: Path) -> RewriteLedger:

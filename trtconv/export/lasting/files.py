@@ -5,11 +5,14 @@ A process that begins anew finds the file of the one before, so that first calls
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.core.files.conversion_stamp import FilesRead
@@ -32,17 +35,48 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 class FilesUsed(FilesRead):
-    """The files that a module's forward opens while the block runs, each with the user's line that did so first."""
+    """The files that a module's forward opens or asks for while the block runs, each with the user's line that did so
+    first.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self._without_ear = os.stat
+        self.asked: dict[str, Frame | None] = {}
         self.began_ns = time.time_ns()
         self.read_at: dict[str, set[Shapes]] = {}
         self.read: dict[str, Frame | None] = {}
         self.written: dict[str, Frame | None] = {}
 
+    def __enter__(self) -> FilesUsed:
+        super().__enter__()
+        self._without_ear = os.stat
+
+        # Whether a file exists is asked by os.stat, of which no audit hook hears.
+        @functools.wraps(os.stat)
+        def stat(path: Any, *arguments: Any, **keywords: Any) -> os.stat_result:
+            status = None
+            try:
+                status = self._without_ear(path, *arguments, **keywords)
+                return status
+            finally:
+                if isinstance(path, (str, os.PathLike)) and (status is None or status.st_mtime_ns >= self.began_ns):
+                    self._note(str(path), self.asked)
+
+        os.stat = stat
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.stat = self._without_ear
+        super().__exit__(kind, error, trace)
+
     def opened(self, path: str, *, writes: bool) -> None:
         """Keep the line of a file that is not an installed package's."""
+        self._note(path, self.written if writes else self.read)
+
+    def _note(self, path: str, uses: dict[str, Frame | None]) -> None:
         path = os.path.abspath(path)
         if path.endswith(_CODE) or path.startswith(_SYSTEM) or is_library(path):
             return
@@ -50,13 +84,22 @@ class FilesUsed(FilesRead):
         if shapes is None:
             return
         frames = [frame for _, frame in calling_frames()][::-1]
-        (self.written if writes else self.read).setdefault(path, innermost_user_frame(frames))
-        if not writes:
+        uses.setdefault(path, innermost_user_frame(frames))
+        if uses is not self.written:
             self.read_at.setdefault(path, set()).add(shapes)
 
     def changed(self) -> list[str]:
-        """Files that were read and that the runs changed; torch.save writes without Python, but leaves its time."""
-        return [p for p in self.read if p in self.written or written_ns(Path(p)) >= self.began_ns]
+        """Files that were read or asked for and that the runs changed, those that were read first.
+
+        torch.save writes without Python, but leaves its time.
+        """
+        since = {p for p in (*self.read, *self.asked) if Path(p).is_file() and written_ns(Path(p)) >= self.began_ns}
+        changed = [p for p in self.read if p in self.written or p in since]
+        return changed + [p for p in self.asked if p not in self.read and p in since]
+
+    def line_of(self, path: str) -> Frame | None:
+        """The user's line that read a file first, or asked for it, or wrote it."""
+        return next((uses[path] for uses in (self.read, self.asked, self.written) if uses.get(path)), None)
 
     def is_of_one_size(self, path: str, samples: Sequence[Shapes]) -> bool:
         """True for a table on disk: whenever it was read, an axis had one size that it does not have in all samples."""
@@ -76,10 +119,10 @@ def require_nothing_kept_in_files(used: FilesUsed, samples: Sequence[Shapes], ba
         if used.is_of_one_size(path, samples):
             continue
         raise AccuracyError(
-            f"forward reads '{Path(path).name}', which it has written in a call before: what lies in a file decides "
+            f"forward {'reads' if path in used.read else 'looks for'} '{Path(path).name}', which it has written in a call before: what lies in a file decides "
             "what the module gives",
             hint="an engine reads no files: make what the file holds in __init__, or compute it in each call",
-            where=format_frame(used.read[path] or used.written.get(path), base) or None,
+            where=format_frame(used.line_of(path), base) or None,
         )
 
 
@@ -99,7 +142,7 @@ def blaming_tables_in_files(used: FilesUsed, base: Path) -> Iterator[None]:
             )
             error.args = (error.message,)
             error.hint = "make the table in __init__, or compute it in each call"
-            error.where = format_frame(used.read[path], base) or None
+            error.where = format_frame(used.line_of(path), base) or None
         raise
 
 
