@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.check.compare.subjects import Subject, open_subject
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.shape_space.derived import derived_from, size_of
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.trust.trust import NO_CODE, EngineCode, Trust
 
@@ -106,24 +107,33 @@ class Session:
         self.subject.close()
 
 
-def _fitting_sizes(specs: Iterable[TensorSpec], arrays: Mapping[str, Array]) -> dict[str, int]:
+def _fitting_sizes(specs: Sequence[TensorSpec], arrays: Mapping[str, Array]) -> dict[str, int]:
     """The sizes of named dims. Raises InvalidRequestError for an array of another type, or that fits no such sizes."""
     sizes: dict[str, int] = {}
     for spec in specs:
         array = arrays[spec.name]
         pairs = list(zip(spec.dims, array.shape, strict=False))
         fits = array.dtype == spec.dtype.numpy() and array.ndim == len(spec.dims)
-        fits = fits and all(sizes.setdefault(d, n) == n if isinstance(d, str) else d in (n, -1) for d, n in pairs)
-        if not fits:
-            dims = ",".join(map(str, array.shape))
-            at = ", ".join(f"{n}={v}" for n, v in sizes.items())
-            other_type = array.dtype != spec.dtype.numpy()
-            raise InvalidRequestError(
-                f"the input {spec} cannot be {array.dtype}[{dims}]" + (f" where {at}" if at else ""),
-                hint=f"give {spec.dtype.name} of that shape"
-                + (f", e.g. numpy.asarray(x, '{spec.dtype.name}')" if other_type else ""),
-            )
+        plain = [(d, n) for d, n in pairs if isinstance(d, int) or not derived_from(d)]
+        if not (fits and all(sizes.setdefault(d, n) == n if isinstance(d, str) else d in (n, -1) for d, n in plain)):
+            raise _misfit(spec, array, sizes)
+    for spec in specs:
+        pairs = list(zip(spec.dims, arrays[spec.name].shape, strict=True))
+        derived = [(d, n) for d, n in pairs if isinstance(d, str) and derived_from(d)]
+        if any(size_of(d, {**dict.fromkeys(derived_from(d), n), **sizes}) != n for d, n in derived):
+            raise _misfit(spec, arrays[spec.name], sizes)
     return sizes
+
+
+def _misfit(spec: TensorSpec, array: Array, sizes: Mapping[str, int]) -> InvalidRequestError:
+    dims = ",".join(map(str, array.shape))
+    at = ", ".join(f"{n}={v}" for n, v in sizes.items())
+    other_type = array.dtype != spec.dtype.numpy()
+    return InvalidRequestError(
+        f"the input {spec} cannot be {array.dtype}[{dims}]" + (f" where {at}" if at else ""),
+        hint=f"give {spec.dtype.name} of that shape"
+        + (f", e.g. numpy.asarray(x, '{spec.dtype.name}')" if other_type else ""),
+    )
 
 
 def _array(name: str, value: Any) -> Array:

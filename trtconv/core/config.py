@@ -32,7 +32,7 @@ class ModelSection:
 
 @dataclass(frozen=True)
 class InputSection:
-    """`[[input]]`: a forward parameter with its dtype, dims (integers or names), value range and name in the model."""
+    """`[[input]]`: a forward parameter with its dtype, dims (integers, names, `P+S`), range and name in the model."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     name: str

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from trtconv.core.dtypes import DType, parse_dtype
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.shape_space.derived import derived_from, names_of, size_of
 from trtconv.core.shape_space.space import ShapeSpace, require_size
 
 _SPEC = re.compile(
@@ -60,11 +61,11 @@ class TensorSpec:
 
     def shape(self, dims: Mapping[str, int]) -> tuple[int, ...]:
         """The integer shape at `dims`."""
-        return tuple(dims[d] if isinstance(d, str) else d for d in self.dims)
+        return tuple(size_of(d, dims) for d in self.dims)
 
     def names(self) -> tuple[str, ...]:
-        """The named dims, in order."""
-        return tuple(d for d in self.dims if isinstance(d, str))
+        """The named dims in order, those of a derived dim in its place."""
+        return tuple(n for d in self.dims for n in names_of(d))
 
 
 def _number(value: float) -> str:
@@ -83,7 +84,8 @@ def parse_dims(text: str, owner: str) -> tuple[Dim, ...]:
             dims.append(word)
         else:
             raise InvalidRequestError(
-                f"cannot read the dim '{word}' of input '{owner}'", hint="a dim is an integer or a name, e.g. [N,3,H,W]"
+                f"cannot read the dim '{word}' of input '{owner}'",
+                hint="a dim is an integer, a name, or follows from named ones, e.g. [N,3,H,W] or [N,P+S]",
             )
     return tuple(dims)
 
@@ -113,7 +115,8 @@ def parse_value_range(text: str | None, owner: str) -> tuple[float, float] | Non
         raise InvalidRequestError(
             f"cannot read the value range '{text}' of input '{owner}'", hint="write LOW:HIGH, e.g. 0:1"
         ) from error
-    if any(re.fullmatch(r"\s*[-+]?\d+\s*", end) and int(end) != value for end, value in zip((low, high), bounds, strict=True)):
+    ends = zip((low, high), bounds, strict=True)
+    if any(re.fullmatch(r"\s*[-+]?\d+\s*", end) and int(end) != value for end, value in ends):
         raise InvalidRequestError(
             f"the value range '{text}' of input '{owner}' has a whole number that FP64 does not hold",
             hint=f"write one within -{2**53} to {2**53 - 1}",
@@ -165,7 +168,8 @@ def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
                 continue
             if not name.isidentifier():
                 raise InvalidRequestError(
-                    f"the dim '{name}' of input '{spec.name}' is neither an integer nor a name",
+                    f"the dim '{name}' of input '{spec.name}' is neither an integer nor a name, nor follows from named "
+                    "ones by +, * and // and a number",
                     hint="give it a name of its own with --input, and its range with --dynamic",
                 )
             # As many that nobody uses: a name was mistyped, and is not missing.
@@ -175,8 +179,26 @@ def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
                 f"input '{spec.name}' has a dim '{name}' without a range{others}{mistyped}",
                 hint=f"{'call it' if unused else 'add'} --dynamic " + " ".join(f"{n}=MIN:OPT:MAX" for n in missing),
             )
+    _require_derivable(specs, space)
     if unused and specs:
         raise InvalidRequestError(
             f"no input has a dim called '{unused[0]}'",
             hint="the dims of the inputs are: " + (", ".join(sorted(used)) or "none by name"),
         )
+
+
+def _require_derivable(specs: tuple[TensorSpec, ...], space: ShapeSpace) -> None:
+    """Raise InvalidRequestError for a derived dim of a name that no axis has by itself, or that is below 0."""
+    plain = {d for s in specs for d in s.dims if isinstance(d, str) and not derived_from(d)}
+    for spec, dim in ((s, d) for s in specs for d in s.dims if isinstance(d, str) and derived_from(d)):
+        alone = next((n for n in derived_from(dim) if n not in plain), None)
+        if alone is not None:
+            raise InvalidRequestError(
+                f"the dim '{dim}' of input '{spec.name}' follows from '{alone}', which no axis has by itself",
+                hint="give it a name of its own with --input, and its range with --dynamic",
+            )
+        if space[dim].min < 0:
+            raise InvalidRequestError(
+                f"the dim '{dim}' of input '{spec.name}' is {space[dim].min} at the least sizes",
+                hint="raise the least size of " + " or ".join(derived_from(dim)),
+            )

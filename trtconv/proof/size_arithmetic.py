@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trtconv.core.model.bodies import graphs_of, walk_nodes
+from trtconv.core.shape_space.derived import names_of, size_of
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.joint_sizes import count_sizes, size_grids, sizes_where
@@ -151,7 +152,7 @@ class SizeArithmetic:
                 spec = self._specs.get(node.input[0])
                 if spec is None:
                     raise NotSizesError
-                dim_names.update(d for d in spec.dims if isinstance(d, str))
+                dim_names.update(spec.names())
         return frozenset(dim_names)
 
     def _nodes_behind(self, name: str) -> Iterator[tuple[onnx.NodeProto, set[str] | None]]:
@@ -181,7 +182,7 @@ class SizeArithmetic:
             chosen = [dims[int(i)] for i in self.value(node.input[1], {}, np.float64)]
         except (NotSizesError, AttributeError, IndexError):
             return None
-        return {d for d in chosen if isinstance(d, str)}
+        return {n for d in chosen for n in names_of(d)}
 
     def value(self, name: str, grids: Mapping[str, Array], kind: type[np.floating[Any]]) -> list[Array]:
         """The elements of a value in their order, floats as `kind`, each over the joint sizes. Raises NotSizesError."""
@@ -223,7 +224,8 @@ class SizeArithmetic:
             raise NotSizesError
         dims = dims_of_shape(node, spec.dims)
         # A dim that the value does not depend on in the end has no grid; whatever stands for it is dropped again.
-        return [grids.get(d, np.asarray(1, np.int64)) if isinstance(d, str) else np.asarray(d, np.int64) for d in dims]
+        values = {**{n: np.asarray(1, np.int64) for d in dims for n in names_of(d)}, **grids}
+        return [np.asarray(size_of(d, values), np.int64) for d in dims]
 
 
 def _constant(tensor: onnx.TensorProto, kind: Any) -> Elements:

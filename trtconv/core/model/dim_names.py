@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trtconv.core.shape_space.derived import derived_from
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -54,17 +56,21 @@ def is_placeholder(name: str) -> bool:
 def name_dims(model: onnx.ModelProto) -> tuple[DimName, ...]:
     """Give every dynamic dim of the inputs a name that can be typed, in place; returns those that changed.
 
-    Outputs and recorded types follow where a name was only respelt; where it was a placeholder it is dropped there.
+    A dim that follows from named ones (`past + sequence`) stays what it is. Outputs and recorded types follow where a
+    name was only respelt; where it was a placeholder it is dropped there.
     """
     weights = {t.name for t in model.graph.initializer}
     inputs = [v for v in model.graph.input if v.name not in weights]
     changed: list[DimName] = []
     respelt: dict[str, str] = {}
     names = {d.dim_param for v in inputs for d in _dims(v) if _TYPABLE.match(d.dim_param)}
+    plain = {n for n in names if not is_placeholder(n)}
     for value in inputs:
         for axis, dim in enumerate(_dims(value)):
             old = dim.dim_param if not dim.HasField("dim_value") else str(dim.dim_value)
             if (dim.HasField("dim_value") and dim.dim_value >= 0) or (_TYPABLE.match(old) and not is_placeholder(old)):
+                continue
+            if (parts := derived_from(old)) and plain.issuperset(parts):
                 continue
             if is_placeholder(old):
                 new = axis_name(value.name, axis)

@@ -12,7 +12,7 @@ from trtconv.core.option import comma_list, option
 from trtconv.core.requests.module_source import ModuleSource
 from trtconv.core.shape_space.padding import MODES
 from trtconv.core.shape_space.space import ShapeSpace, parse_range, parse_space
-from trtconv.core.tensors import TensorSpec, parse_tensor
+from trtconv.core.tensors import TensorSpec, parse_dims, parse_tensor
 from trtconv.core.tolerance import Tolerance
 
 ALIGN_FLAG, PAD_FLAG = "--align", "--pad-to-multiple"
@@ -38,7 +38,8 @@ def _config_tensors(sections: Any, base: Path) -> tuple[TensorSpec, ...]:
 
 def _of_section(section: Any) -> TensorSpec:
     name, parameter = (section.rename, section.name) if section.rename else (section.name, "")
-    return TensorSpec(name, parse_dtype(section.dtype), tuple(section.dims), section.range, parameter)
+    dims = parse_dims(",".join(map(str, section.dims)), name)
+    return TensorSpec(name, parse_dtype(section.dtype), dims, section.range, parameter)
 
 
 def _without_twins(specs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
@@ -80,7 +81,7 @@ class ExportRequest:
     inputs: tuple[TensorSpec, ...] = field(
         metadata=option(
             "--input",
-            help="An input; dims: integers or names.",
+            help="An input; dims: integers, names, or P+S.",
             completes="input",
             group="Shapes",
             example="--input images:float32[N,3,H,W]",

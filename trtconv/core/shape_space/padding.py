@@ -16,6 +16,7 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.artifact_set import recorded_text
 from trtconv.core.model.provenance import PADDING_KEY
 from trtconv.core.shape_space.alignment import round_up
+from trtconv.core.shape_space.derived import derived_from
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.text.json_text import parse_json
@@ -138,6 +139,12 @@ def padded_inputs(
             hint=f"raise the least size of {name}, or use --pad-to-multiple=edge",
         )
     padded = []
+    for spec, dim in ((s, d) for s in specs for d in s.dims if isinstance(d, str)):
+        if any(n in multiples for n in derived_from(dim)):
+            raise InvalidRequestError(
+                f"'{dim}' of input '{spec.name}' follows from a dim that is padded",
+                hint="leave out --pad-to-multiple, or give that axis a name of its own with --input",
+            )
     for spec in specs:
         axes = tuple((axis, multiples[d]) for axis, d in enumerate(spec.dims) if isinstance(d, str) and d in multiples)
         own = {d for d in spec.names() if d in multiples}

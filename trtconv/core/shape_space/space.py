@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.shape_space.derived import derived_from, size_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RANGE = re.compile(r"(?P<min>\d+):(?P<opt>\d+):(?P<max>\d+)(?:%(?P<multiple>\d+))?\Z")
@@ -44,7 +45,10 @@ class DimRange:
 
 @dataclass(frozen=True)
 class ShapeSpace:
-    """Named dims with their ranges, in the order given. Hashable and ordered, so that results are deterministic."""
+    """Named dims with their ranges, in the order given. Hashable and ordered, so that results are deterministic.
+
+    A derived dim (`P+S`) of dims that it has is in it, with the range that follows, and no dim of its own.
+    """
 
     dims: tuple[tuple[str, DimRange], ...] = ()
 
@@ -59,12 +63,16 @@ class ShapeSpace:
         return tuple(n for n, r in self.dims if n in other and not other[n].covers(r))
 
     def __contains__(self, name: str) -> bool:
-        return any(name == n for n, _ in self.dims)
+        names = tuple(self)
+        parts = derived_from(name)
+        return name in names or (bool(parts) and all(n in names for n in parts))
 
     def __getitem__(self, name: str) -> DimRange:
         for n, r in self.dims:
             if n == name:
                 return r
+        if name in self:
+            return DimRange(*(int(size_of(name, self.pick(which))) for which in ("min", "opt", "max")))
         dim_names = list(self)
         raise InvalidRequestError(
             f"no dim is called '{name}'{did_you_mean(name, dim_names)}",

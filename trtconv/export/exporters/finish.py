@@ -12,6 +12,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.model.bodies import bodies_of, graphs_of, walk_nodes
 from trtconv.core.model.file import load_model, set_metadata
 from trtconv.core.model.provenance import INPUTS_KEY, MODULE_KEY, SOURCE_KEY, SPACE_KEY
+from trtconv.core.shape_space.derived import derived_from
 from trtconv.core.tensors import TensorSpec
 from trtconv.export.exporters.floor_division import floor_size_divisions
 from trtconv.export.exporters.one_sided_clip import write_one_sided_clips
@@ -103,7 +104,8 @@ def name_dims(model: onnx.ModelProto, trace: Trace) -> dict[str, str]:
                     f"axis {axis} ('{dim_name}') of input '{spec.name}' became the constant {dim.dim_value}",
                     hint="some line of the module needs that very size; use --exporter torchscript, or fix the size",
                 )
-            renamed[dim.dim_param] = dim_name
+            if not derived_from(dim_name):
+                renamed[dim.dim_param] = dim_name
             if (unit := UNITS.fullmatch(dim.dim_param)) is not None:
                 renamed[unit["symbol"]] = f"({dim_name}//{unit['multiple']})"
             dim.dim_param = dim_name

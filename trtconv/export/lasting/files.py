@@ -118,8 +118,9 @@ def require_nothing_kept_in_files(used: FilesUsed, samples: Sequence[Shapes], ba
     for path in used.changed():
         if used.is_of_one_size(path, samples):
             continue
+        uses = "reads" if path in used.read else "looks for"
         raise AccuracyError(
-            f"forward {'reads' if path in used.read else 'looks for'} '{Path(path).name}', which it has written in a call before: what lies in a file decides "
+            f"forward {uses} '{Path(path).name}', which it has written in a call before: what lies in a file decides "
             "what the module gives",
             hint="an engine reads no files: make what the file holds in __init__, or compute it in each call",
             where=format_frame(used.line_of(path), base) or None,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from trtconv.core.model.bodies import graphs_of, walk_nodes
+from trtconv.core.shape_space.derived import names_of
 from trtconv.proof.size_arithmetic import INTEGERS, dims_of_shape
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class _ShapeValues:
     def __init__(self, graph: onnx.GraphProto, specs: Sequence[TensorSpec] = ()) -> None:
         self.dims: dict[str, frozenset[str] | None] = {}
         self._axes: dict[str, tuple[frozenset[str], ...]] = {
-            s.name: tuple(frozenset([d]) if isinstance(d, str) else frozenset() for d in s.dims) for s in specs
+            s.name: tuple(frozenset(names_of(d)) for d in s.dims) for s in specs
         }
         held = (t for g in graphs_of(graph) for t in g.initializer)
         self.constants: dict[str, onnx.TensorProto | None] = {t.name: t for t in held}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import onnx
 
 from trtconv.core.model.file import signature
+from trtconv.core.shape_space.derived import names_of, size_of
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.points import SamplePoint
@@ -57,7 +58,7 @@ class Points:
 
     def named_space(self, inputs: Sequence[FragmentInput]) -> ShapeSpace:
         """The dims of the shape space that these inputs have by name."""
-        names = {d for i in inputs for d in i.type.dims or () if isinstance(d, str)}
+        names = {n for i in inputs for d in i.type.dims or () if d is not None for n in names_of(d)}
         return ShapeSpace(tuple((n, r) for n, r in self.space.dims if n in names))
 
     def shapes_at(self, inputs: Sequence[FragmentInput], sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]] | None:
@@ -68,8 +69,8 @@ class Points:
         for item in inputs:
             shape = None if item.weight else self._named.shape(item.name, sizes)
             dims = item.type.dims or (None,)
-            if shape is None and all(isinstance(d, int) or d in sizes for d in dims):
-                shape = tuple(d if isinstance(d, int) else sizes[str(d)] for d in dims)
+            if shape is None and all(d is not None and all(n in sizes for n in names_of(d)) for d in dims):
+                shape = tuple(size_of(d, sizes) for d in dims if d is not None)
             if shape is None:
                 return None
             shapes[item.name] = shape
@@ -121,6 +122,6 @@ def model_space(model: onnx.ModelProto) -> tuple[ShapeSpace, tuple[TensorSpec, .
     dims = dict(interface.space.dims)
     for spec in interface.inputs:
         for axis, dim in enumerate(spec.dims):
-            if isinstance(dim, str) and dim not in dims:
-                dims[dim] = DimRange(1, 2, 3) if axis == 0 and len(spec.dims) > 1 else DimRange(32, 48, 77)
+            for name in (n for n in names_of(dim) if n not in dims):
+                dims[name] = DimRange(1, 2, 3) if axis == 0 and len(spec.dims) > 1 else DimRange(32, 48, 77)
     return ShapeSpace(tuple(dims.items())), interface.inputs

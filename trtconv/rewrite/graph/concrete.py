@@ -17,6 +17,7 @@ from onnx import helper, numpy_helper
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.inference import infer
 from trtconv.core.model.opset import opset_of
+from trtconv.core.shape_space.derived import size_of
 from trtconv.core.tensors import TensorSpec
 from trtconv.rewrite.graph.bodies import body_model, types_after
 from trtconv.rewrite.graph.facts import Inferred, types_in
@@ -48,7 +49,7 @@ class NamedShapes:
         dims = None if proto is None else type_of(proto).dims
         if dims is None or not all(isinstance(d, int) or d in self._names for d in dims):
             return None
-        return tuple(d if isinstance(d, int) else sizes[str(d)] for d in dims)
+        return tuple(size_of(d, sizes) for d in dims if d is not None)
 
 
 class ConcreteShapes:

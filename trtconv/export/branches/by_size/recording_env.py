@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
+from trtconv.core.shape_space.derived import names_of, size_of
 from trtconv.export.branches.by_size.named_sizes import NamedSizes, named_sizes
 from trtconv.export.branches.by_size.size_guards import SymbolicDim
 from trtconv.export.module.user_code import Frame, is_library, is_own
@@ -98,10 +99,11 @@ def symbolic_dim(env: Any, name: str, sizes: Any, size: int) -> SymbolicDim:
 
 def symbolic_size(env: Any, dim: int | str, dims: Mapping[str, SymbolicDim]) -> Any:
     """The size of a dim of a spec: its number, or a SymInt."""
-    if isinstance(dim, int):
-        return dim
-    symbolic = dims[dim]
-    return env.create_symintnode(symbolic.symbol, hint=int(env.backed_var_to_val[symbolic.symbol])) * symbolic.multiple
+    values = {}
+    for name in names_of(dim):
+        symbol = dims[name].symbol
+        values[name] = env.create_symintnode(symbol, hint=int(env.backed_var_to_val[symbol])) * dims[name].multiple
+    return size_of(dim, values)
 
 
 def _asked_by_code() -> bool:

@@ -69,7 +69,7 @@ class SizeGuard:
 
         False says nothing. The bounds are those of torch's own `bound_sympy`.
         """
-        import sympy
+        import sympy  # type: ignore[import-untyped]
         from torch.utils._sympy.value_ranges import ValueRangeError, ValueRanges, bound_sympy
 
         parts = (*(meaning for _, meaning in self.definitions), self.expression)

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from trtconv.core.shape_space.derived import derived_from
 from trtconv.export.branches.guards import ask_for_ones, bounds_some, fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.branches.memory_layouts import without_layout_guards
 from trtconv.export.exporters.detectors.pasted_masks import pasted_masks
 from trtconv.export.exporters.detectors.separate_classes import separate_classes
 from trtconv.export.exporters.scripted.refused_scripts import scripts_without_data
 from trtconv.export.exporters.trace import Trace
-from trtconv.export.exporters.tracing.shapes import dynamic_shapes, hinted_shapes, with_own_names
+from trtconv.export.exporters.tracing.shapes import derived_sizes, dynamic_shapes, hinted_shapes, with_own_names
 from trtconv.export.module.user_code import Frame, innermost_user_frame, is_library, is_machinery, is_tracing_root
 from trtconv.export.sizes.exact.floats import ranges_of_hints
 from trtconv.export.symbolic.recording.size_classes import sizes_as_numbers
@@ -71,6 +72,7 @@ def _tracing(trace: Trace) -> Iterator[None]:
         _whole_stacks(),
         ranges_of_hints(trace),
         sizes_as_numbers(),
+        derived_sizes(trace),
     ):
         yield
 
@@ -131,11 +133,19 @@ def require_guards(program: torch.export.ExportedProgram, trace: Trace) -> None:
         f"L['tensors'][{i}].size()[{axis}]": dim
         for i, spec in enumerate(trace.specs)
         for axis, dim in enumerate(spec.dims)
-        if isinstance(dim, str)
+        if isinstance(dim, str) and not derived_from(dim)
+    }
+    derived = {
+        f"L['tensors'][{i}].size()[{axis}]": f"({dim})"
+        for i, spec in enumerate(trace.specs)
+        for axis, dim in enumerate(spec.dims)
+        if isinstance(dim, str) and derived_from(dim)
     }
     shown = " and ".join(f"{dim} = {size_text}" for size_text, dim in sizes.items())
     failing = []
     for code in getattr(program, "_guards_code", None) or ():
+        for size_text, dim in derived.items():
+            code = code.replace(size_text, dim)
         line = f"  - Not all values of {shown} in the specified ranges satisfy the generated guard {code}."
         if any(fails_somewhere(g, trace.space, trace.region) for g in unproved_guards(line)):
             failing.append(line)

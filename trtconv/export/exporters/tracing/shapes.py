@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from trtconv.core.shape_space.derived import derived_from, size_of
 from trtconv.export.exporters.trace import Trace
 
 # torch reads the names of dims in its own message as formulas of SymPy, in which S, N, E and I are something else.
@@ -15,7 +18,7 @@ def dynamic_shapes(trace: Trace) -> Any:
     """The space as torch.export's dims: `k * Dim` for a multiple, and one Dim for a name that several inputs share.
 
     A dim that only one input axis has is a named Dim as well: with a name torch.export refuses to make it static,
-    which `Dim.AUTO` would do silently.
+    which `Dim.AUTO` would do silently. What a derived dim is beyond that says `derived_sizes`.
     """
     from torch.export import Dim
 
@@ -27,19 +30,60 @@ def dynamic_shapes(trace: Trace) -> Any:
             low, high = max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple)
             unit = Dim(f"{name}_unit" if rng.multiple > 1 else _torch_name(name), min=low, max=high)
             dims[name] = rng.multiple * unit if rng.multiple > 1 else unit
+    derived = (d for s in trace.specs for d in s.dims if isinstance(d, str) and derived_from(d) and trace.dynamic(d))
+    dims |= {d: _derived(trace, d, dims) for d in derived}
     return (tuple({i: dims[d] for i, d in enumerate(s.dims) if d in dims} for s in trace.specs),)
 
 
 def hinted_shapes(trace: Trace) -> Any:
     """The space as hints without names; several inputs with one dim are then only found to be equal."""
+    named = [
+        {i: _hint(trace, d) for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)}
+        for s in trace.specs
+    ]
+    return (tuple(named),)
+
+
+def _derived(trace: Trace, dim: str, dims: Mapping[str, Any]) -> Any:
+    """torch's own derived dim, which is a multiple of one dim and a number; a dynamic one without a name for others."""
+    from torch._dynamo.exc import UserError
+
+    try:
+        # Of no other kind does torch know how to hold it to the rest.
+        return size_of(dim, dims)
+    except (KeyError, NotImplementedError, TypeError, UserError):
+        return _hint(trace, dim)
+
+
+def _hint(trace: Trace, dim: str) -> Any:
     from torch.export import Dim
 
-    def hint(name: str) -> Any:
-        # As in `dynamic_shapes`: of a size up to 2 torch.export makes the constant 2.
-        return Dim.DYNAMIC(min=max(1, trace.space[name].min), max=max(3, trace.space[name].max))
+    # As in `dynamic_shapes`: of a size up to 2 torch.export makes the constant 2.
+    return Dim.DYNAMIC(min=max(1, trace.space[dim].min), max=max(3, trace.space[dim].max))
 
-    named = [{i: hint(d) for i, d in enumerate(s.dims) if isinstance(d, str) and trace.dynamic(d)} for s in trace.specs]
-    return (tuple(named),)
+
+@contextmanager
+def derived_sizes(trace: Trace) -> Iterator[None]:
+    """Trace `trace.flat` in the block so that the size of a derived dim is the expression of the others' symbols.
+
+    torch would give it a symbol of its own, and find or lose how it follows from the others.
+    """
+
+    def put_in(_: Any, tensors: tuple[Any, ...]) -> None:
+        axes = [pair for s, t in zip(trace.specs, tensors, strict=True) for pair in zip(s.dims, t.shape, strict=True)]
+        sizes = {dim: size for dim, size in axes if isinstance(dim, str) and not derived_from(dim)}
+        for dim, size in axes:
+            node = getattr(size, "node", None)
+            if isinstance(dim, str) and derived_from(dim) and node is not None and node.expr.is_Symbol:
+                derived = getattr(size_of(dim, sizes), "node", None)
+                if derived is not None:
+                    node.shape_env._set_replacement(node.expr, derived.expr, "derived")
+
+    hook = trace.flat.register_forward_pre_hook(put_in)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _torch_name(name: str) -> str:
