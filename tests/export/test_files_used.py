@@ -45,7 +45,8 @@ KEPT = {
 @pytest.mark.parametrize("body", KEPT.values(), ids=list(KEPT))
 def test_what_a_call_keeps_in_a_file_is_refused(write_module, export, body):
     path = write_module(HEAD + body)
-    with pytest.raises(AccuracyError, match=r"forward (reads|looks for) 'kept.*', which it has written in a call before") as caught:
+    message = r"forward (reads|looks for) 'kept.*', which it has written in a call before"
+    with pytest.raises(AccuracyError, match=message) as caught:
         export(f"{path}:Net", ["x:float32[2,T]"], "T=2:5:9")
     assert caught.value.where.startswith("net.py:")
 

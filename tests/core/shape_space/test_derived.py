@@ -100,7 +100,8 @@ def _file(*dims):
 
 
 def test_a_file_s_own_expressions_stay_where_their_names_are_dims():
-    model = _file(["batch", "past"], ["batch", "tokens"], ["batch", "past + tokens"], ["batch-1", "unk-1", "past * heads"])
+    others = ["batch", "past + tokens"], ["batch-1", "unk-1", "past * heads"]
+    model = _file(["batch", "past"], ["batch", "tokens"], *others)
     changed = {c.old: c.new for c in name_dims(model)}
     # What no other axis is called is a name that cannot be typed, as `unk-1`.
     assert changed == {"unk-1": "unk_1", "past * heads": "past_heads"}
