@@ -39,7 +39,6 @@ def work_of(module: nn.Module, *shape: int) -> tuple[ModuleRunner, float]:
 def test_products_are_counted(module: nn.Module, shape: tuple[int, ...], products: int) -> None:
     runner, work = work_of(module, *shape)
     assert work == 2 * products
-    assert not runner.interpolates
 
 
 def test_an_lstm_is_counted_by_its_matrices() -> None:
@@ -50,10 +49,27 @@ def test_an_lstm_is_counted_by_its_matrices() -> None:
     assert work >= 2 * 14 * matrices
 
 
-def test_interpolation_is_noticed() -> None:
-    runner, work = work_of(Resized(), 1, 2, 4, 4)
-    assert runner.interpolates
+def test_interpolation_is_no_product() -> None:
+    _, work = work_of(Resized(), 1, 2, 4, 4)
     assert work == 0
+
+
+class ResizedWhereLarge(nn.Module):
+    """One size takes another path than the one before."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[-1] > 4:
+            return nn.functional.interpolate(x, size=(4, 4), mode="bilinear")
+        return x.relu()
+
+
+def test_interpolation_is_noticed_where_it_is() -> None:
+    runner = ModuleRunner(ResizedWhereLarge())
+    exact = runner.exact()
+    assert exact is not None
+    for size, sides in ((4, 0), (6, 4), (3, 0), (7, 4)):
+        exact({"x": np.ones((1, 2, size, size))})
+        assert len(runner.resampled(exact)) == sides
 
 
 class Autocast(nn.Module):

@@ -65,7 +65,8 @@ class ModuleRunner:
     """
 
     # Class attributes, as runners of a part have an __init__ of their own.
-    # `interpolates` is True until a counted run, or one under `Resampled`, saw no interpolation; `has_gates` likewise.
+    # `interpolates` says whether the last run in FP64 (of the twin, whose `twin_of` this is) did; `has_gates` likewise.
+    # Another size may take another path, so that none of them tells for the next.
     # `wide` runs take float32 for float64. `ranks` is True once a counted run has put elements into an order.
     interpolates = True
     has_gates = True
@@ -74,6 +75,7 @@ class ModuleRunner:
     threads = FasterThreads()
     limit = RunLimit()
     wide = False
+    twin_of: ModuleRunner | None = None
 
     def __init__(
         self,
@@ -108,7 +110,7 @@ class ModuleRunner:
         other = ModuleRunner(module, None, self.base, output_names=self.output_names, renames=self.renames)
         other.names, other.binding, other.wide, other.ranks = self.names, self.binding, wide, self.ranks
         other.caches, other.threads = ShapeCaches(shared=self.caches.shared), self.threads
-        other.limit = self.limit
+        other.limit, other.twin_of = self.limit, self if wide else None
         return other
 
     @property
@@ -125,14 +127,14 @@ class ModuleRunner:
         return perturbed_twin(self, seed)
 
     def resampled(self, exact: Run | None = None) -> tuple[Resampled, ...]:
-        """`exact` with the coordinates of its interpolations moved to all sides; empty once it is seen to have none."""
+        """`exact` with the coordinates of its interpolations moved to all sides; empty where its last run had none."""
         if exact is None or not self.interpolates:
             return ()
-        return tuple(Resampled(self, exact, sides) for sides in ((1, 1), (-1, -1), (1, -1), (-1, 1)))
+        return tuple(Resampled(exact, sides) for sides in ((1, 1), (-1, -1), (1, -1), (-1, 1)))
 
     def inexact(self, exact: Run) -> tuple[InexactGates, ...]:
-        """`exact` with the gates of its recurrent layers off by a rounding; empty once it is seen to have none."""
-        return (InexactGates(self, exact),) if self.has_gates else ()
+        """`exact` with the gates of its recurrent layers off by a rounding; empty where its last run had none."""
+        return (InexactGates(exact),) if self.has_gates else ()
 
     def resummed(self, exact: Run) -> Resummed:
         """`exact` with the means of its normalisations added up in FP32, one term after the other."""
@@ -169,8 +171,6 @@ class ModuleRunner:
                 outputs = self(inputs)
         except TrtconvError:
             return self(inputs), 0.0
-        self.interpolates = not INTERPOLATING.isdisjoint(work.names)
-        self.has_gates = not {"lstm", "gru"}.isdisjoint(work.names)
         self.ranks = not RANKING.isdisjoint(work.names)
         # Under a mode that watches, what a fused operator calls inside does not see torch.autocast.
         again = self.ranks or not FUSED_ATTENTION.isdisjoint(work.names)
@@ -189,17 +189,22 @@ class ModuleRunner:
         if not self.names:
             self._bind(list(inputs))
         tensors = {name: to_tensor(inputs[name]) for name in self.names}
+        operators: set[str] = set()
         with ExitStack() as stack:
             for context in (torch.no_grad(), redirect_stdout(StringIO()), uncompiled()):
                 stack.enter_context(context)
             if self.wide:
-                stack.enter_context(wide_floats())
+                operators = stack.enter_context(wide_floats())
                 stack.enter_context(self.caches.shared.emptied())
                 stack.enter_context(self.threads.chosen(inputs))
             if self.ranks:
                 stack.enter_context(stable_sorts())
             stack.enter_context(watching(tensors))
             outputs = self._run(tensors)
+        if self.twin_of is not None:
+            self.twin_of.interpolates = not INTERPOLATING.isdisjoint(operators)
+            self.twin_of.has_gates = not {"lstm", "gru"}.isdisjoint(operators)
+            self.twin_of.ranks |= not RANKING.isdisjoint(operators)
         return {name: to_array(value) for name, value in outputs.items()}
 
     def _run(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

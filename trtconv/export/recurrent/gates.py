@@ -19,7 +19,6 @@ from trtconv.export.sizes.work import watching_mode
 if TYPE_CHECKING:
     import numpy as np
 
-    from trtconv.export.module.runner import ModuleRunner
     from trtconv.proof.original import Run
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -28,20 +27,15 @@ GATE_ERROR = 2.0**-23
 
 
 class InexactGates:
-    """A module in FP64 with the gates of its LSTM and GRU layers off by a rounding, to either side in turn.
+    """A module in FP64 with the gates of its LSTM and GRU layers off by a rounding, to either side in turn."""
 
-    Tells the runner whose twin it is whether there are any.
-    """
-
-    def __init__(self, runner: ModuleRunner, exact: Run) -> None:
-        self._runner, self._exact = runner, exact
+    def __init__(self, exact: Run) -> None:
+        self._exact = exact
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Raises TrtconvError."""
-        with _inexact_gates() as calls:
-            outputs = self._exact(inputs)
-        self._runner.has_gates = bool(calls)
-        return outputs
+        with _inexact_gates():
+            return self._exact(inputs)
 
 
 class InexactLogistics:
@@ -80,14 +74,12 @@ def _inexact_logistics() -> Any:
 
 
 @contextmanager
-def _inexact_gates() -> Iterator[list[str]]:
-    """Layers of torch.nn compute so in the block; the result has the name of each call."""
-    calls: list[str] = []
+def _inexact_gates() -> Iterator[None]:
+    """Layers of torch.nn compute so in the block."""
 
     def inexact(name: str, function: Callable[..., Any], args: Any, named: Any) -> Any:
         if name not in ("lstm", "gru") or named or not is_padded(args):
             return function(*args, **named)
-        calls.append(name)
         x, state, weights, biases, layers = args[:5]
 
         def run(x: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -96,7 +88,7 @@ def _inexact_gates() -> Iterator[list[str]]:
         return by_time(run, x, state, args[8])
 
     with layer_calls(inexact):
-        yield calls
+        yield
 
 
 def _layers(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from trtconv.export.module.noise.shared_casts import SharedCasts
+from trtconv.export.recurrent.calls import layer_calls
 from trtconv.export.sizes.work import watching_mode
 from trtconv.proof.noise.coordinates import MOVED_BY
 
@@ -65,8 +66,10 @@ def exact_twin(runner: ModuleRunner) -> ModuleRunner | None:
 
 
 @contextmanager
-def wide_floats() -> Iterator[None]:
+def wide_floats() -> Iterator[set[str]]:
     """What a module casts to float32 is float64 during the block, and so is what torch makes of whole numbers.
+
+    Yields the names of the operators and recurrent layers that run in it.
 
     Without it a module that takes bytes and says `x.float() / 255` computes in FP32 in its FP64 twin too, and no
     rounding of its own is seen. Half and bfloat16 stay: what they round away is meant. The casts are caught below
@@ -87,9 +90,15 @@ def wide_floats() -> Iterator[None]:
         return torch.float64 if value is torch.float32 else value
 
     casts = SharedCasts()
+    names: set[str] = set()
+
+    def layer(name: str, function: Any, args: Any, named: Any) -> Any:
+        names.add(name)
+        return function(*args, **named)
 
     class WideFloats(watching_mode()):  # type: ignore[misc]
         def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            names.add(func.overloadpacket.__name__)
             if func.overloadpacket.__name__ in NEAREST and args[0].dtype is torch.float64:
                 return _picked_in_single(func, *args, **kwargs)
             casts.require_unwritten(func, args)
@@ -100,8 +109,8 @@ def wide_floats() -> Iterator[None]:
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if default is torch.float32 else default)
     try:
-        with WideFloats(), mock.patch.object(torch, "finfo", narrowed):
-            yield
+        with layer_calls(layer), WideFloats(), mock.patch.object(torch, "finfo", narrowed):
+            yield names
     finally:
         torch.set_default_dtype(default)
 
@@ -167,39 +176,29 @@ def denormals_flushed() -> Iterator[None]:
 
 
 class Resampled:
-    """A module in FP64 with the coordinates of its interpolations moved to one side (`proof.coordinates`).
+    """A module in FP64 with the coordinates of its interpolations moved to one side (`proof.coordinates`)."""
 
-    Tells the runner whose twin it is whether there are any.
-    """
-
-    def __init__(self, runner: ModuleRunner, exact: Run, sides: tuple[int, int] = (1, 1)) -> None:
+    def __init__(self, exact: Run, sides: tuple[int, int] = (1, 1)) -> None:
         """`sides` are 1 or -1: of the last axis, and of those before it."""
-        self._runner, self._exact, self._sides = runner, exact, sides
+        self._exact, self._sides = exact, sides
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once. Raises TrtconvError."""
-        mode = _moved_coordinates(self._sides)
-        with mode:
-            outputs = self._exact(inputs)
-        self._runner.interpolates = mode.count > 0
-        return outputs
+        with _moved_coordinates(self._sides):
+            return self._exact(inputs)
 
 
 def _moved_coordinates(sides: tuple[int, int]) -> Any:
-    """A dispatch mode under which what interpolates reads beside its coordinates; `count` says how often."""
+    """A dispatch mode under which what interpolates reads beside its coordinates."""
     along_last, along_others = (side * MOVED_BY for side in sides)
 
     class MovedCoordinates(watching_mode()):  # type: ignore[misc]
-        count = 0
-
         def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
             name = func.overloadpacket.__name__
             if name in UPSAMPLING:
-                self.count += 1
                 return _upsampled(func, UPSAMPLING[name], args, kwargs, along_last, along_others)
             # Nearest (1) decides, and is not noise.
             if name in SAMPLING and args[2] != 1:
-                self.count += 1
                 x, grid, *rest = args
                 steps = grid.new_tensor([along_last, *[along_others] * (grid.shape[-1] - 1)])
                 return func(x, grid + steps, *rest, **kwargs)
