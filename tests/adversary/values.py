@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.adversary.attack import Array, Feed
+from trtconv.core.shape_space.derived import size_of
 
 _DIM = re.compile(r"(\w+)=(\d+)(?::(\d+):(\d+))?(?:%(\d+))?")
 _INPUT = re.compile(r"([^\[\]=]+):(\w+)\[([^\]]*)\](?:=([^:]+):(.+))?")
@@ -67,7 +68,7 @@ def make(inputs: Sequence[str], point: Mapping[str, int], kind: str, seed: int) 
         match = _INPUT.fullmatch(text)
         assert match, text
         name, dtype, dim_text, low, high = match.groups()
-        shape = tuple(int(d) if d.isdecimal() else point[d] for d in dim_text.split(",") if d)
+        shape = tuple(int(d) if d.isdecimal() else size_of(d, point) for d in dim_text.split(",") if d)
         bounds = (float(low), float(high)) if low else None
         values[name] = _array(dtype, shape, bounds, kind, seed, chance)
     return values

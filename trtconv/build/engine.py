@@ -45,7 +45,7 @@ def build_engine(request: BuildRequest, progress: Progress | None = None) -> Bui
     """
     progress = progress or SilentProgress()
     with locked_set(request.output):
-        return build_resolved(resolve_build(request, progress), progress)
+        return build_resolved(resolve_build(request), progress)
 
 
 def build_resolved(resolved: ResolvedBuild, progress: Progress) -> BuildResult:

@@ -24,11 +24,13 @@ class ProfilePlan:
     space: ShapeSpace
     profiles: tuple[Profile, ...]
     pinned: tuple[tuple[str, int, int], ...]
-    beyond: tuple[str, ...] = ()
 
 
 def plan_profiles(request: BuildRequest, described: Signature) -> ProfilePlan:
-    """Work out the profiles. Raises InvalidRequestError for unknown names, and for dynamic dims without a range."""
+    """Work out the profiles.
+
+    Raises InvalidRequestError for unknown names, dynamic dims without a range, and ranges beyond what is recorded.
+    """
     inputs, fixed = named_inputs(request, described)
     names = tuple(dict.fromkeys(n for spec in inputs for n in spec.names()))
     recorded = ShapeSpace(tuple((n, r) for n, r in described.space.dims if n in names))
@@ -44,7 +46,8 @@ def plan_profiles(request: BuildRequest, described: Signature) -> ProfilePlan:
     pinned = fixed + _pinned(described.inputs, inputs, ordered)
     profiles = tuple(_profile(inputs, s) for s in ordered)
     spanned = ShapeSpace(tuple((n, _span(tuple(s[n] for s in ordered))) for n in names))
-    return ProfilePlan(inputs, spanned, profiles, pinned, spanned.beyond(recorded))
+    spanned.require_within(recorded)
+    return ProfilePlan(inputs, spanned, profiles, pinned)
 
 
 def named_inputs(

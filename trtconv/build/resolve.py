@@ -28,10 +28,9 @@ from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct, require_no_text
 from trtconv.core.ledger.reading import ledger_digest
-from trtconv.core.model.file import Signature, external_files, load_model, model_files, signature
+from trtconv.core.model.file import external_files, load_model, model_files, signature
 from trtconv.core.model.provenance import FIXED_ROWS_KEY, PADDING_KEY, REFERENCE_KEY
 from trtconv.core.precision import require_capabilities
-from trtconv.core.progress import Progress, SilentProgress
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
@@ -199,7 +198,7 @@ def require_outputs(request: BuildRequest, model: onnx.ModelProto) -> None:
     require_distinct(outputs, (*model_files(request.model, model), *request.plugins))
 
 
-def resolve_build(request: BuildRequest, progress: Progress | None = None) -> ResolvedBuild:
+def resolve_build(request: BuildRequest) -> ResolvedBuild:
     """What a request means for its model on this machine; warns of ranges that go beyond what export proved.
 
     Raises InvalidRequestError for a request that does not fit the model or a rewritten model that was edited since,
@@ -212,7 +211,6 @@ def resolve_build(request: BuildRequest, progress: Progress | None = None) -> Re
     described = signature(model)
     plan = plan_profiles(request, described)
     request = _with_precision(request, model)
-    _warn_beyond(plan, described, progress or SilentProgress())
     request, carried, capabilities = _with_plugins(request, model)
     settings = replace(_settings(request, plan), embedded=carried)
     check_settings(capabilities, settings)
@@ -258,11 +256,6 @@ def _with_plugins(
     if capabilities.plugins and not carried:
         request = replace(request, plugins=libraries_for_model(model, request.plugins, capabilities.version))
     return request, carried, capabilities
-
-
-def _warn_beyond(plan: ProfilePlan, described: Signature, progress: Progress) -> None:
-    for name in plan.beyond:
-        progress.warn(f"{name}={plan.space[name]} goes beyond {described.space[name]}, the range that export proved")
 
 
 def _settings(request: BuildRequest, plan: ProfilePlan) -> EngineSettings:

@@ -17,7 +17,15 @@ from trtconv.core.files.digest import sha256_file
 from trtconv.core.files.output_paths import require_distinct, require_no_text
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.drawing import describe_drawing, drawing_nodes
-from trtconv.core.model.file import load_model, model_files, require_weights, save_model, set_metadata, weights_to_copy
+from trtconv.core.model.file import (
+    load_model,
+    model_files,
+    require_weights,
+    save_model,
+    set_metadata,
+    signature,
+    weights_to_copy,
+)
 from trtconv.core.model.opset import opset_of
 from trtconv.core.model.provenance import INPUTS_KEY, REFERENCE_KEY, SPACE_KEY
 from trtconv.core.progress import Progress
@@ -61,6 +69,7 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     progress.stage("export")
     progress.phase("running the ONNX file at the sample points")
     file = points_for(request.original, request.inputs, request.space, seed=request.seed)
+    file.space.require_within(signature(opened).space)
     samples = file.samples()
     model = load_model(request.original)
     _require_repeatable(request.original, model, file, samples)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rewrite.harness import Case, model_of
+from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.file import save_model, set_metadata, signature
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.progress import SilentProgress
@@ -12,26 +13,18 @@ from trtconv.core.targets import parse_target
 from trtconv.rewrite.alignment.align import settle_sizes
 
 
-class Warnings(SilentProgress):
-    def __init__(self):
-        super().__init__()
-        self.texts = []
-
-    def warn(self, text):
-        self.texts.append(text)
-
-
-@pytest.mark.parametrize(("wanted", "warned"), [("N=2:2:3", False), ("N=2:4:9", True), ("N=9:9:9", True)])
-def test_ranges_beyond_what_export_proved_are_told(tmp_path, wanted, warned):
-    """`build` warns by what the model records, and that is the new range from here on."""
+@pytest.mark.parametrize(("asked", "within"), [("N=2:2:3", True), ("N=2:4:9", False), ("N=9:9:9", False)])
+def test_ranges_beyond_what_was_proven_are_refused(tmp_path, asked, within):
+    """What is recorded from here on is the new range: neither `build` nor `check` would know."""
     model = model_of(Case("plain", "y = Relu(x)"))
     set_metadata(model, SPACE_KEY, "N=1:2:4")
     save_model(model, tmp_path / "m.onnx")
     request = RewriteRequest(
-        tmp_path / "m.onnx", tmp_path / "r.onnx", parse_target("tensorrt==11"), space=parse_space([wanted])
+        tmp_path / "m.onnx", tmp_path / "r.onnx", parse_target("tensorrt==11"), space=parse_space([asked])
     )
-    progress = Warnings()
-    settled, _ = settle_sizes(model, request, progress)
-    assert str(signature(settled).space["N"]) == wanted.removeprefix("N=")
-    told = [t for t in progress.texts if "goes beyond 1:2:4, the range that export proved" in t]
-    assert bool(told) == warned
+    if within:
+        settled, _ = settle_sizes(model, request, SilentProgress())
+        assert str(signature(settled).space["N"]) == asked.removeprefix("N=")
+    else:
+        with pytest.raises(InvalidRequestError, match="goes beyond N=1:2:4, the range over which the file was proven"):
+            settle_sizes(model, request, SilentProgress())

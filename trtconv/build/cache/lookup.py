@@ -47,7 +47,7 @@ def _build(request: BuildRequest, progress: Progress, cache: EngineCache | None)
     if cache is None:
         return CachedBuild(build_engine(request, progress), False, "the engine cache is off")
     progress.phase("looking into the engine cache")
-    resolved = resolve_build(request, progress)
+    resolved = resolve_build(request)
     parts = resolved.key_parts()
     start = time.monotonic()
     lookup = _restore(cache, parts, request)

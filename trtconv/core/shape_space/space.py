@@ -58,9 +58,15 @@ class ShapeSpace:
     def __iter__(self) -> Iterator[str]:
         return iter(name for name, _ in self.dims)
 
-    def beyond(self, other: ShapeSpace) -> tuple[str, ...]:
-        """The dims of this space that the other has with a range that does not cover theirs."""
-        return tuple(n for n, r in self.dims if n in other and not other[n].covers(r))
+    def require_within(self, proven: ShapeSpace) -> None:
+        """Raise InvalidRequestError for a dim with a range that goes beyond its range in `proven`, where it has one."""
+        own = set(proven)
+        name = next((n for n, r in self.dims if n in own and not proven[n].covers(r)), None)
+        if name is not None:
+            raise InvalidRequestError(
+                f"{name}={self[name]} goes beyond {name}={proven[name]}, the range over which the file was proven",
+                hint=f"export or convert it again with --dynamic {name}={self[name]}, or stay within that range",
+            )
 
     def __contains__(self, name: str) -> bool:
         names = tuple(self)

@@ -129,6 +129,26 @@ def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
     return listed
 
 
+@contextmanager
+def same_containers(module: nn.Module) -> Iterator[None]:
+    """After the block dictionaries and lists in attributes are the objects that they were, with what was in them.
+
+    torch.export puts copies back in their place; a closure, or another part, that has the object lost sight of them.
+    """
+    before = [a for a in attributes(module).values() if type(a.value) in (dict, list, deque) and a.name != PARTS]
+    try:
+        yield
+    finally:
+        for attribute in before:
+            now = attribute.space.get(attribute.name, MISSING)
+            if now is not attribute.value and type(now) is type(attribute.value):
+                attribute.value.clear()
+                (attribute.value.update if isinstance(attribute.value, dict) else attribute.value.extend)(
+                    attribute.content
+                )
+                attribute.space[attribute.name] = attribute.value
+
+
 def find_shape_caches(
     runner: ModuleRunner, before: Mapping[Slot, CachedAttribute], samples: Sequence[ReferenceSample]
 ) -> ShapeCaches:

@@ -46,6 +46,7 @@ from trtconv.export.symbolic.complex_numbers import parts as complex_parts
 from trtconv.export.symbolic.complex_numbers.functions import complex_call
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, memory, sums, writes
+from trtconv.export.symbolic.indexing.in_place import in_place_handlers
 from trtconv.export.symbolic.indexing.repeats import repeat_interleave
 from trtconv.export.symbolic.recording import value_checks, written_out
 from trtconv.export.symbolic.recording.aliases import RecordedAliases
@@ -188,7 +189,7 @@ def handlers() -> Mapping[str, Handler]:
         table[f"adaptive_avg_pool{rank}d"] = adaptive_pool(rank, "average")
         table[f"adaptive_max_pool{rank}d"] = adaptive_pool(rank, "max")
         table[f"adaptive_max_pool{rank}d_with_indices"] = adaptive_pool(rank, "max", indices=True)
-    return table
+    return table | in_place_handlers(table)
 
 
 @cache

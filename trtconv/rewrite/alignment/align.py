@@ -24,8 +24,8 @@ def settle_sizes(
 ) -> tuple[onnx.ModelProto, list[str]]:
     """The model to rewrite, with the shape space that it then serves recorded in it, and notes.
 
-    Raises InvalidRequestError when an aligned space is empty, when no multiple helps, when padding cannot be cut back,
-    and when the ranges of the dims are not known.
+    Raises InvalidRequestError when a range goes beyond that of the model, an aligned space is empty, no multiple helps,
+    padding cannot be cut back, and when the ranges of the dims are not known.
     """
     if request.align and request.pad_to_multiple:
         raise InvalidRequestError(
@@ -36,11 +36,8 @@ def settle_sizes(
     space = interface.space.merged(request.space)
     if request.space.dims:
         _require_names(request.space, interface.inputs)
-        for name in request.space.beyond(interface.space):
-            # What is recorded from here on is the new range: no later room would know.
-            progress.warn(
-                f"{name}={request.space[name]} goes beyond {interface.space[name]}, the range that export proved"
-            )
+        # What is recorded from here on is the new range: no later room would know.
+        request.space.require_within(interface.space)
         model = _with_space(model, space)
     if not (request.align or request.pad_to_multiple):
         return model, warn_of_undefined_sizes(model, progress)

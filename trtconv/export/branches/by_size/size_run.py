@@ -7,7 +7,6 @@ a guard. The guards of a run are what has to hold for another size to take the s
 
 from __future__ import annotations
 
-import copy
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -32,6 +31,7 @@ from trtconv.export.branches.by_size.size_guards import SymbolicDim
 from trtconv.export.branches.by_size.size_shortcuts import shortened
 from trtconv.export.branches.lookups import Key, table_keys
 from trtconv.export.exporters.scripted.refused_scripts import scripts_without_data
+from trtconv.export.module.noise.closures import deep_copy
 from trtconv.export.module.runner import ModuleRunner, uncompiled
 from trtconv.export.module.user_code import Frame, is_library
 from trtconv.export.recurrent import packed
@@ -86,10 +86,9 @@ def copy_structure(module: nn.Module) -> nn.Module:
     """
     shared = {id(t): t for t in (*module.parameters(), *module.buffers())}
     try:
-        copied: nn.Module = copy.deepcopy(module, shared)
+        return deep_copy(module, dict(shared))
     except Exception:  # noqa: BLE001 - a user's __deepcopy__ may raise anything
         return module
-    return copied
 
 
 def run_symbolic(

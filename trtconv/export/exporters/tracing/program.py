@@ -18,6 +18,7 @@ from trtconv.export.exporters.trace import Trace
 from trtconv.export.exporters.tracing.shapes import derived_sizes, dynamic_shapes, hinted_shapes, with_own_names
 from trtconv.export.module.user_code import Frame, innermost_user_frame, is_library, is_machinery, is_tracing_root
 from trtconv.export.sizes.exact.floats import ranges_of_hints
+from trtconv.export.sizes.shape_caches import same_containers
 from trtconv.export.symbolic.recording.size_classes import sizes_as_numbers
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def _tracing(trace: Trace) -> Iterator[None]:
         ranges_of_hints(trace),
         sizes_as_numbers(),
         derived_sizes(trace),
+        same_containers(trace.flat),
     ):
         yield
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from trtconv.export.module.noise.closures import deep_copy
 from trtconv.export.module.noise.shared_casts import SharedCasts
 from trtconv.export.recurrent.calls import layer_calls
 from trtconv.export.sizes.work import watching_mode
@@ -150,7 +150,7 @@ def _copied(module: nn.Module) -> nn.Module | None:
     if weight_bytes(module) > LARGEST_COPY:
         return None
     try:
-        return copy.deepcopy(module, _uncopied(module))
+        return deep_copy(module, _uncopied(module))
     except Exception:  # noqa: BLE001 - what cannot be copied says so in many ways, a user's __deepcopy__ in any
         return None
 
