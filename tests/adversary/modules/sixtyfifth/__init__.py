@@ -1,0 +1,1 @@
+"""The sixty-fifth round of attacks."""
