@@ -277,7 +277,7 @@ def A7809BoxesAndIou(self, b, s, anchors):
     elt, erb = torch.min(boxes[:, :, None, :2], boxes[:, None, :, :2]), torch.max(boxes[:, :, None, 2:], boxes[:, None, :, 2:])
     enc = (erb - elt).clamp(min=0).prod(-1)
     giou = iou - (enc - union) / enc.clamp(min=1e-6)
-    order = s.argsort(1, descending=True, stable=True)
+    order = s.argsort(dim=1, descending=True, stable=True)
     sorted_iou = iou.gather(1, order[..., None].expand_as(iou)).gather(2, order[:, None].expand_as(iou)).triu(1)
     comp = sorted_iou.amax(1)
     decay = (torch.exp(-2 * sorted_iou**2) / torch.exp(-2 * comp[:, :, None] ** 2)).amin(1)

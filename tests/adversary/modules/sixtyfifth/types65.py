@@ -82,7 +82,7 @@ class A7867TiedSizes(nn.Module):
 def A7868TiesEverywhere(self, x):
     """Ties: sort stable descending, argsort flipped, topk of few, argmax and argmin, min and max with indices, unique_consecutive counts by hand, median, kthvalue, cummax indices."""
     v, i = x.sort(1, descending=True, stable=True)
-    j = x.flip(1).argsort(1, stable=True)
+    j = x.flip(1).argsort(dim=1, stable=True)
     k = min(3, x.shape[1])
     rank = i.argsort(1)
     run = F.pad(v[:, 1:] != v[:, :-1], (1, 0), value=True).cumsum(1)
