@@ -127,7 +127,7 @@ def A7827ShufflesInOddOrders(self, x):
     return a, b, d, f, g, s, F.pixel_shuffle(x, 2)
 
 
-@forward("x:float32[N,T,4]", dims="N=1:2:3 T=2:6:9", kinds=("normal", "unit", "halves", "positive"))
+@forward("x:float32[N,T,4]", dims="N=1:2:3 T=2:6:9", kinds=("normal", "unit", "halves", "positive"), refused="cannot be exported")
 def A7828FnetAndFourierLayer(self, x):
     """FNet's real part of a 2-d FFT, an FNO layer with the first modes by einsum of complex weights, gaussian Fourier features with sin and cos, an autocorrelation by irfft."""
     n, t, c = x.shape
@@ -168,7 +168,7 @@ class A7829PathsBySize(nn.Module):
         return y.mean((2, 3)), y.std((2, 3))
 
 
-@forward("x:float32[N,T]", dims="N=1:2:3 T=1:6:12", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:3 T=1:6:12", kinds=FINITE, refused="cannot be exported")
 def A7830AsStridedAndViews(self, x):
     """as_strided windows, in-place on overlapping views, a diagonal written through, unfold in place, a transpose written, expand then clone."""
     n, t = x.shape
@@ -198,7 +198,7 @@ def A7831DivisionsOfNegatives(self, a, b, f):
     )  # fmt: skip
 
 
-@forward("p:bool[N,T]", "q:bool[N,T]", "x:float32[N,T]", dims="N=1:2:3 T=1:5:9", kinds=("normal", "halves", "zeros"))
+@forward("p:bool[N,T]", "q:bool[N,T]", "x:float32[N,T]", dims="N=1:2:3 T=1:5:9", kinds=("normal", "halves", "zeros"), refused="the exported model differs")
 def A7832BoolArithmetic(self, p, q, x):
     """Sums, products, comparisons, any/all of nothing, xor by !=, max of booleans, argmax of a bool as int, cumsum, masks as numbers, ~ of uint8."""
     n = p.shape[1]
@@ -221,7 +221,7 @@ def A7833HalfwaysAndEdges(self, x):
     )  # fmt: skip
 
 
-@forward("x:float32[N,2,T]", dims="N=1:1:2 T=1:4:33", kinds=("normal", "unit", "ones"), feeds=tuple(values_at("x:float32[N,2,T]", N=1, T=t) for t in (1, 2, 15, 16, 17, 31, 32, 33)))
+@forward("x:float32[N,2,T]", dims="N=1:1:2 T=1:4:33", kinds=("normal", "unit", "ones"), feeds=tuple(values_at("x:float32[N,2,T]", N=1, T=t) for t in (1, 2, 15, 16, 17, 31, 32, 33)), refused="the path through the module depends on the size")
 def A7834PowersOfTwo(self, x):
     """Pads to the next power of two (bit_length, log2 of floats), a Haar pyramid by a while loop on the size, up to the first level."""
     t = x.shape[-1]

@@ -134,7 +134,7 @@ class A7814T5BiasAndAlibi(nn.Module):
         return ((w + b + u).softmax(-1) @ k[:, None]), (w / 8 + a).softmax(-1).amax(2)
 
 
-@attack("ids:int64[N,S]=0:9", "pk:float32[N,2,P,4]", "pv:float32[N,2,P,4]", "mask:int64[N,P+S]=0:1", dims="N=1:1:2 S=1:1:3 P=0:4:7", kinds=("normal", "unit"))
+@attack("ids:int64[N,S]=0:9", "pk:float32[N,2,P,4]", "pv:float32[N,2,P,4]", "mask:int64[N,P+S]=0:1", dims="N=1:1:2 S=1:1:3 P=0:4:7", kinds=("normal", "unit"), refused="neither an integer nor a name")
 class A7815PastOfZeroLength(nn.Module):
     """optimum's decoder: a past that may be empty, position ids from the mask's cumsum, finfo.min, masks of all zeros."""
 

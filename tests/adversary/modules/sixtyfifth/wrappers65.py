@@ -54,7 +54,7 @@ class A7841TrainingStatsInForward(nn.Module):
         return F.batch_norm(y, self.m, self.v, training=True, momentum=0.3)
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="when run again")
 class A7842EmaNormReadsOld(nn.Module):
     """An EMA of means that the output reads (running statistics that matter from call to call)."""
 
@@ -199,7 +199,7 @@ class A7847NewStyleFunction(nn.Module):
         return RoundSte.apply(x * x.shape[1], -3, x.shape[1])
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="no form of rms")
 class A7848CustomOperator(nn.Module):
     def forward(self, x):
         return torch.ops.r65.rms(x * 2, 1e-3)
@@ -277,7 +277,7 @@ class A7851OptionalInputsAndTuples(nn.Module):
         return OrderedDict(y=y, extra=(y.sum(1), None), flag=y if flag else y - 1)
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="makes a plain number of a size")
 class A7852GetattrAndProperties(nn.Module):
     """A property that depends on what forward set a line before; __call__ overridden; __getitem__ of a ModuleDict by a formatted name of the size's parity."""
 
@@ -295,7 +295,7 @@ class A7852GetattrAndProperties(nn.Module):
         return self.heads[f"head_{x.shape[1] % 2}"](x) * self.gain, getattr(self.heads, f"head_{x.shape[0] % 2}")(x)
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="Python reads a value in that line")
 class A7853NumpyRoundTrip(nn.Module):
     """A Hungarian-like greedy match through numpy and tolist."""
 
@@ -305,7 +305,7 @@ class A7853NumpyRoundTrip(nn.Module):
         return x.gather(1, torch.from_numpy(order)[..., None].expand_as(x))
 
 
-@attack(X, dims=D, kinds=("normal", "halves", "positive", "negative"))
+@attack(X, dims=D, kinds=("normal", "halves", "positive", "negative"), refused="depends on the values of the inputs")
 class A7854DecisionsByValue(nn.Module):
     """any() and .item() choose a branch; both sides are easy to write as where."""
 
@@ -356,7 +356,7 @@ class A7856ModeSwitches(nn.Module):
 Coords = namedtuple("Coords", "u v")
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="when run again")
 class A7857KeptCacheByLength(nn.Module):
     """A dict cache of masks by length on the module, whose entries forward scales in place (so the second call of a length differs)."""
 
