@@ -71,12 +71,13 @@ def test_static_at_opt(tmp_path):
     assert str(read_engine_manifest(result.engine).space) == "N=2:2:2 H=32:32:32 W=32:32:32"
 
 
-def test_ranges_of_one_s_own_and_a_warning_beyond_the_proven_ones(tmp_path):
-    progress = Recorder()
-    result = build(conv_net(tmp_path / "m.onnx"), progress, dynamic=parse_space(["H=16:32:128%8 N=3"]))
-    assert result.profiles[0]["x"] == ((3, 3, 16, 16), (3, 3, 32, 32), (3, 3, 128, 64))
-    assert [w for w in progress.warnings if w.startswith("H=") and "export proved" in w]
-    assert not [w for w in progress.warnings if w.startswith("N=")]
+def test_ranges_of_one_s_own_and_none_beyond_the_proven_ones(tmp_path):
+    model = conv_net(tmp_path / "m.onnx")
+    result = build(model, dynamic=parse_space(["H=16:32:48%8 N=3"]))
+    assert result.profiles[0]["x"] == ((3, 3, 16, 16), (3, 3, 32, 32), (3, 3, 48, 64))
+    with pytest.raises(InvalidRequestError, match="H=16:32:128%8 goes beyond H=") as caught:
+        build(model, dynamic=parse_space(["H=16:32:128%8 N=3"]))
+    assert "--dynamic H=16:32:128%8" in caught.value.hint
 
 
 def test_several_profiles(tmp_path):

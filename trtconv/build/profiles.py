@@ -46,7 +46,8 @@ def plan_profiles(request: BuildRequest, described: Signature) -> ProfilePlan:
     pinned = fixed + _pinned(described.inputs, inputs, ordered)
     profiles = tuple(_profile(inputs, s) for s in ordered)
     spanned = ShapeSpace(tuple((n, _span(tuple(s[n] for s in ordered))) for n in names))
-    spanned.require_within(recorded)
+    for space in ordered:
+        space.require_within(recorded)
     return ProfilePlan(inputs, spanned, profiles, pinned)
 
 

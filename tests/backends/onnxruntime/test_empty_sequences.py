@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import parser
+from onnx.reference import ReferenceEvaluator
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.errors import TrtconvError
@@ -54,3 +55,24 @@ def test_a_sequence_of_what_a_value_chooses() -> None:
     assert runner(inputs)["y"].shape == (3, 1, 1, 2)
     with pytest.raises(TrtconvError, match="runs over an empty sequence"):
         runner({**inputs, "x": -inputs["x"]})
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_the_batch_may_be_first(kind: str) -> None:
+    """Layout 1, of which ONNX Runtime says to create a GitHub issue; ONNX's own evaluator is the judge."""
+    states = "h, c" if kind == "LSTM" else "h"
+    declared = "".join(f", float[N,1,2] {s}" for s in states.split(", "))
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[N,T,3] x, float[1,{2 * GATES[kind]},3] w, float[1,{2 * GATES[kind]},2] r{declared})
+            => (float[N,T,1,2] y, float[N,1,2] last) {{
+        y, last = {kind}<hidden_size = 2, layout = 1>(x, w, r, , , {states}) }}"""
+    model = parser.parse_model(text)
+    chance = np.random.default_rng(0)
+    gates = 2 * GATES[kind]
+    shapes = {"x": (4, 5, 3), "w": (1, gates, 3), "r": (1, gates, 2), "h": (4, 1, 2), "c": (4, 1, 2)}
+    names = [i.name for i in model.graph.input]
+    inputs = {n: chance.standard_normal(shapes[n]).astype(np.float32) for n in names}
+    values = OnnxRuntimeRunner(model.SerializeToString(), threads=1)(inputs)
+    expected = ReferenceEvaluator(model).run(None, inputs)
+    for name, value in zip(("y", "last"), expected, strict=True):
+        np.testing.assert_allclose(values[name], value, rtol=1e-5, atol=1e-6)

@@ -29,3 +29,26 @@ def test_the_type_is_named(operator, kind, says, hint, tmp_path):
         with pytest.raises(TrtconvError, match=says) as caught:
             OnnxRuntimeRunner(model)
         assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("node", "opset", "says", "hint"),
+    [
+        ({"op_type": "Clip", "inputs": ["x"], "min": 0.0, "max": 1.0}, 1, "no Clip of opset 1", "convert_version"),
+        (
+            {"op_type": "BiasSoftmax", "inputs": ["x", "x"], "domain": "com.microsoft"}
+            | {"axis": 0, "is_inner_broadcast": 0},
+            17,
+            "no com.microsoft's BiasSoftmax on CPUs",
+            "before its optimizer ran",
+        ),
+    ],
+)
+def test_an_operator_of_gpus_or_of_an_old_opset_is_no_matter_of_types(node, opset, says, hint):
+    values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, ["N"]) for n in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node(outputs=["y"], **node)], "g", values[:1], values[1:])
+    opsets = [onnx.helper.make_opsetid("", opset), onnx.helper.make_opsetid("com.microsoft", 1)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    with pytest.raises(TrtconvError, match=says) as caught:
+        OnnxRuntimeRunner(model)
+    assert hint in caught.value.hint

@@ -37,7 +37,7 @@ def work_of(module: nn.Module, *shape: int) -> tuple[ModuleRunner, float]:
     ],
 )
 def test_products_are_counted(module: nn.Module, shape: tuple[int, ...], products: int) -> None:
-    runner, work = work_of(module, *shape)
+    _, work = work_of(module, *shape)
     assert work == 2 * products
 
 

@@ -1,7 +1,9 @@
-"""Recurrent layers over nothing, which end in an error where ONNX Runtime would end the process.
+"""Recurrent layers over nothing, which end in an error where ONNX Runtime would end the process; and the batch first.
 
 Its GRU, LSTM and RNN divide the work of no rows among threads and call std::terminate, whatever called them. Here such
 a node reads its sequence in a shape that comes from a Gather whose index is out of bounds just there.
+
+Of `layout` it takes 0 alone; with 1, where the batch is the first axis, its inputs and outputs are transposed here.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ def holds_recurrences(model: bytes) -> bool:
 
 
 def with_guarded_recurrences(model: onnx.ModelProto) -> bool:
-    """Guard each recurrent node, in place; True when there was one."""
+    """Guard each recurrent node, and put its steps first, in place; True when there was one."""
     return sum(_guard_graph(graph) for graph in list(graphs_of(model.graph))) > 0
 
 
@@ -42,8 +44,11 @@ def _guard_graph(graph: onnx.GraphProto) -> int:
     for node in graph.node:
         if node.op_type in KINDS and node.domain in ("", "ai.onnx"):
             nodes += _guards(node)
+            before, after = _steps_first(node)
+            nodes += [*before, node, *after]
             guarded += 1
-        nodes.append(node)
+        else:
+            nodes.append(node)
     if guarded:
         replace_nodes(graph, nodes)
     return guarded
@@ -69,3 +74,26 @@ def _guards(node: onnx.NodeProto) -> list[onnx.NodeProto]:
         helper.make_node("Mul", [shape, passed], [same]),
         helper.make_node("Reshape", [sequence, same], [x]),
     ]
+
+
+def _steps_first(node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], list[onnx.NodeProto]]:
+    """The Transposes before and behind a node of layout 1, which reads and writes those of layout 0 from then on."""
+    from onnx import helper
+
+    layout = next((a for a in node.attribute if a.name == "layout"), None)
+    if layout is None or layout.i == 0:
+        return [], []
+    node.attribute.remove(layout)
+    before, after = [], []
+    for index in (0, 5, 6):
+        if index < len(node.input) and node.input[index]:
+            turned = f"{node.input[index]}/of/{next(filter(None, node.output))}/steps_first"
+            before.append(helper.make_node("Transpose", [node.input[index]], [turned], perm=[1, 0, 2]))
+            node.input[index] = turned
+    for index, name in enumerate(node.output):
+        if name:
+            # Y is [steps, directions, batch, hidden], the last states are [directions, batch, hidden].
+            node.output[index] = f"{name}/steps_first"
+            perm = [1, 0, 2] if index else [2, 0, 1, 3]
+            after.append(helper.make_node("Transpose", [node.output[index]], [name], perm=perm))
+    return before, after

@@ -11,18 +11,33 @@ from trtconv.backends.onnxruntime.half_emulation import inferred_types
 WITHOUT_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
 
 
+# ONNX Runtime has the operators of ai.onnx from this opset on.
+OLDEST_OPSET = 7
+
+
 class MissingKernel(NamedTuple):
-    """An operator, the element type that ONNX Runtime does not compute it in on CPUs, and what to do."""
+    """An operator that ONNX Runtime does not compute on CPUs, in which element type, and what to do.
+
+    `opset` is the file's where that is the cause; `domain` is empty for an operator of ONNX.
+    """
 
     operator: str
     dtype: str
+    domain: str = ""
+    opset: int = 0
 
     def __str__(self) -> str:
-        return f"ONNX Runtime, which judges here, has no {self.operator} in {self.dtype}"
+        what = f"{self.domain}'s {self.operator} on CPUs" if self.domain else f"{self.operator} in {self.dtype}"
+        what = f"{self.operator} of opset {self.opset}" if self.opset else what
+        return f"ONNX Runtime, which judges here, has no {what}"
 
     @property
     def hint(self) -> str:
         """What to do."""
+        if self.domain:
+            return "convert the file from before its optimizer ran: that operator is written for GPUs"
+        if self.opset:
+            return "bring the file to a later opset: onnx.version_converter.convert_version(model, 17)"
         return f"compute in float32, or int64 for whole numbers, around {self.operator}"
 
 
@@ -48,6 +63,9 @@ def missing_kernel(message: str, model: Path | bytes) -> MissingKernel | None:
     numbers = [kinds[name] for name in (*node.input, *node.output) if name in kinds] if node is not None else []
     # A node of several types has one that is not everybody's.
     unusual = [k for k in numbers if k not in (onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL)]
-    if not numbers:
+    if node is None or not numbers:
         return None
-    return MissingKernel(named[1], onnx.TensorProto.DataType.Name((unusual or numbers)[0]).lower())
+    dtype = onnx.TensorProto.DataType.Name((unusual or numbers)[0]).lower()
+    opset = next((o.version for o in loaded.opset_import if o.domain in ("", "ai.onnx")), OLDEST_OPSET)
+    own = node.domain in ("", "ai.onnx")
+    return MissingKernel(named[1], dtype, "" if own else node.domain, opset if own and opset < OLDEST_OPSET else 0)

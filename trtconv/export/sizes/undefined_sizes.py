@@ -23,6 +23,7 @@ from trtconv.proof.original import MakeInputs
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.proving import prove
 from trtconv.proof.sampling import Samples
+from trtconv.proof.tied_dims import find_ties
 from trtconv.proof.undefined_sizes import UndefinedDim, find_undefined, required_multiples
 
 if TYPE_CHECKING:
@@ -156,7 +157,19 @@ def padded_choice(choice: ChosenExport, request: ExportRequest, padding: Padding
 
 
 def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequest, make: MakeInputs) -> TrtconvError:
-    """The error of a module that raises at a sample point, with the least size or the multiple that would help."""
+    """The error of a module that raises at a sample point, with the dim that follows from others, the least size or the
+    multiple that would help.
+    """
+    ties = find_ties(_Shapes(runner, request, make).problem, request.space)
+    if ties:
+        tied = [replace(s, dims=tuple(ties.get(str(d), d) for d in s.dims)) for s in request.inputs]
+        shown = " ".join(f"--input '{t}'" for s, t in zip(request.inputs, tied, strict=True) if s != t)
+        equations = ", ".join(f"{name} is {expression}" for name, expression in ties.items())
+        return TrtconvError(
+            error.message,
+            hint=f"it runs where {equations}: say so with {shown}, without a --dynamic for {', '.join(ties)}",
+            where=error.where,
+        )
     undefined = undefined_dims(runner, request, make)
     if undefined and all(d.least is not None for d in undefined):
         return TrtconvError(

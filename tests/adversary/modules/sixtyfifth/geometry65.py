@@ -1,5 +1,5 @@
 """Points, rays, graphs, filters, warps and heat maps in the manner of public repositories."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF005, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 

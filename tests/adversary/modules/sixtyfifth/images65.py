@@ -1,5 +1,5 @@
 """Images: colours, histograms, morphology, integral images, odd norms, shuffles, spectra, complex numbers, thresholds of sizes."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 

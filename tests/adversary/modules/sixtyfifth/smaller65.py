@@ -1,5 +1,5 @@
 """The smallest forms of what was refused."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Speech and language: STFT and mel front ends, CTC, streaming caches, decoder steps, positions, masks, experts, quantisers, beams, diffusion."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, E741 - attacks are written as users write them
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """State, closures, hooks, parametrizations, torch.func, custom functions and operators, compiled and scripted parts, containers of inputs and outputs."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, UP045 - attacks are written as users write them
 
 from __future__ import annotations
 
