@@ -36,12 +36,12 @@ def find_ties(problem: Problem, space: ShapeSpace) -> dict[str, str]:
     for base in (opt, None) if problem(opt) is None else (None,):
         ties = _ties(problem, space, base)
         # At one opt size of a third dim, `K` is `P+1`; that is not so everywhere.
-        if ties and not any(problem(_with(ties, p)) for p in _drawn(space) if _is_within(_with(ties, p), space)):
+        if ties and not any(problem(_with(ties, p)) for p in _random_sizes(space) if _is_within(_with(ties, p), space)):
             return ties
     return {}
 
 
-def _drawn(space: ShapeSpace) -> list[dict[str, int]]:
+def _random_sizes(space: ShapeSpace) -> list[dict[str, int]]:
     chance = random.Random(1)
     return [{n: chance.choice(r.values()) for n, r in space.dims} for _ in range(POINTS)]
 
@@ -84,8 +84,8 @@ def _holds(
     others = names_of(expression)
     points: list[dict[str, int]] = []
     for _ in range(POINTS * 8):
-        drawn = {n: chance.choice(r.values()) for n, r in space.dims if base is None or n in others}
-        sizes = {**(base or {}), **drawn}
+        random_sizes = {n: chance.choice(r.values()) for n, r in space.dims if base is None or n in others}
+        sizes = {**(base or {}), **random_sizes}
         sizes[name] = int(size_of(expression, sizes))
         if sizes[name] in space[name] and sizes not in points:
             points.append(sizes)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trtconv.backends.onnxruntime.half_emulation import inferred_types
+from trtconv.core.model.opset import opset_of
 
 WITHOUT_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
 
@@ -66,6 +67,5 @@ def missing_kernel(message: str, model: Path | bytes) -> MissingKernel | None:
     if node is None or not numbers:
         return None
     dtype = onnx.TensorProto.DataType.Name((unusual or numbers)[0]).lower()
-    opset = next((o.version for o in loaded.opset_import if o.domain in ("", "ai.onnx")), OLDEST_OPSET)
-    own = node.domain in ("", "ai.onnx")
+    own, opset = node.domain in ("", "ai.onnx"), opset_of(loaded)
     return MissingKernel(named[1], dtype, "" if own else node.domain, opset if own and opset < OLDEST_OPSET else 0)

@@ -71,7 +71,7 @@ def A7824EqualizeBytes(self, x):
     return torch.where(valid, eq, x), 255 - x, (x.to(torch.int16) * 2 - 100).clamp(0, 255).to(torch.uint8)
 
 
-@forward("x:float32[N,1,H,W]", dims="N=1:1:2 H=3:6:9 W=3:5:8", kinds=FINITE)
+@forward("x:float32[N,1,H,W]", dims="N=1:1:2 H=3:6:9 W=3:5:8", kinds=tuple(k for k in FINITE if k != "tenths"))
 def A7825MorphologyIntegral(self, x):
     """Dilation and erosion by unfold with -1e4 padding, opening by max pools, an integral image by two cumsums and box sums by corners, a Chamfer-like distance by iterations over H + W."""
     n, _, h, w = x.shape

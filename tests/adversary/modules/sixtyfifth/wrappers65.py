@@ -146,7 +146,7 @@ class A7845Parametrizations(nn.Module):
         return y, self.b(x.transpose(1, 2)), self.c(x)
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="traced for some sizes only")
 class A7846FuncsOfTorchFunc(nn.Module):
     """vmap over samples with in_dims None, functional_call with scaled weights, stack_module_state of an ensemble, a jvp by finite differences."""
 
@@ -236,7 +236,7 @@ class A7849CompiledAndScripted(nn.Module):
         return scripted_gate(self.s(x)) + self.c(x), scripted_gate(x, x)
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="expected compiled_fn")
 class A7850TiedAndShared(nn.Module):
     """A tied embedding used as the output's weight (transposed view too), one layer twice, an alias under another name, in-place scaled copies by .data that are restored."""
 
