@@ -41,7 +41,7 @@ def converted() -> Path:
     from tests.backends.onnx_models import conv_net
 
     folder = Path(tempfile.mkdtemp(prefix="fuzz-set-"))
-    conv_net(folder / "net.onnx")
+    conv_net(folder / "net.onnx", recorded=False)
     (folder / "trtconv.toml").write_text(CONFIG)
     for line in (
         "export net.onnx -o model.onnx --dynamic N=1:1:2 H=8:8:8 W=8:8:8 -q",

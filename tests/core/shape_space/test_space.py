@@ -63,17 +63,23 @@ def test_contains_judges_only_dims_that_it_names():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "beyond"),
+    ("asked", "beyond"),
     [
-        ("N=1:1:4 H=32:64:96%32", ()),
-        ("N=2:3:4", ()),
-        ("N=2:3:5", ("N",)),
-        ("N=0:1:4", ("N",)),
-        ("N=9:9:9 H=64:64:64", ("N",)),
-        ("H=32:64:96%16", ("H",)),
-        ("H=48:48:48", ("H",)),
-        ("W=1:2:3", ()),
+        ("N=1:1:4 H=32:64:96%32", ""),
+        ("N=2:3:4", ""),
+        ("N=2:3:5", "N"),
+        ("N=0:1:4", "N"),
+        ("N=9:9:9 H=64:64:64", "N"),
+        ("H=32:64:96%16", "H"),
+        ("H=48:48:48", "H"),
+        ("W=1:2:3", ""),
     ],
 )
-def test_dims_that_leave_a_space(wanted, beyond):
-    assert parse_space(wanted.split()).beyond(parse_space(["N=1:1:4", "H=32:64:96%32"])) == beyond
+def test_dims_that_leave_a_space(asked, beyond):
+    proven = parse_space(["N=1:1:4", "H=32:64:96%32"])
+    if not beyond:
+        parse_space(asked.split()).require_within(proven)
+        return
+    with pytest.raises(InvalidRequestError, match=f"{beyond}=.* goes beyond {beyond}=.*, the range") as caught:
+        parse_space(asked.split()).require_within(proven)
+    assert f"--dynamic {beyond}=" in caught.value.hint

@@ -62,7 +62,11 @@ def _rises(tree: ast.expr) -> bool:
         return True
     if not isinstance(tree, ast.BinOp) or not _rises(tree.left):
         return False
-    if isinstance(tree.op, ast.Add | ast.Mult):
+    if isinstance(tree.op, ast.Mult):
+        # Of two factors below 0 the product falls.
+        scales = _is_number(tree.left) or _is_number(tree.right)
+        return _rises(tree.right) and (scales or not any(isinstance(n, ast.Sub) for n in ast.walk(tree)))
+    if isinstance(tree.op, ast.Add):
         return _rises(tree.right)
     if isinstance(tree.op, ast.Sub):
         return _is_number(tree.right)

@@ -41,7 +41,7 @@ class FilesUsed(FilesRead):
 
     def __init__(self) -> None:
         super().__init__()
-        self._without_ear = os.stat
+        self._stat = os.stat
         self.asked: dict[str, Frame | None] = {}
         self.began_ns = time.time_ns()
         self.read_at: dict[str, set[Shapes]] = {}
@@ -50,14 +50,14 @@ class FilesUsed(FilesRead):
 
     def __enter__(self) -> FilesUsed:
         super().__enter__()
-        self._without_ear = os.stat
+        self._stat = os.stat
 
         # Whether a file exists is asked by os.stat, of which no audit hook hears.
         @functools.wraps(os.stat)
         def stat(path: Any, *arguments: Any, **keywords: Any) -> os.stat_result:
             status = None
             try:
-                status = self._without_ear(path, *arguments, **keywords)
+                status = self._stat(path, *arguments, **keywords)
                 return status
             finally:
                 if isinstance(path, (str, os.PathLike)) and (status is None or status.st_mtime_ns >= self.began_ns):
@@ -69,7 +69,7 @@ class FilesUsed(FilesRead):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.stat = self._without_ear
+        os.stat = self._stat
         super().__exit__(kind, error, trace)
 
     def opened(self, path: str, *, writes: bool) -> None:

@@ -143,9 +143,8 @@ def same_containers(module: nn.Module) -> Iterator[None]:
             now = attribute.space.get(attribute.name, MISSING)
             if now is not attribute.value and type(now) is type(attribute.value):
                 attribute.value.clear()
-                (attribute.value.update if isinstance(attribute.value, dict) else attribute.value.extend)(
-                    attribute.content
-                )
+                put_in = attribute.value.update if isinstance(attribute.value, dict) else attribute.value.extend
+                put_in(attribute.content)
                 attribute.space[attribute.name] = attribute.value
 
 

@@ -42,17 +42,18 @@ class Held(nn.Module):
 
 
 def test_functions_of_a_copy_hold_the_copy():
+    torch.manual_seed(0)
     module = Held()
     copied = deep_copy(module, {})
     x = torch.ones(1, 2)
     expected = module(x)
     assert torch.equal(copied(x), expected)
     double = copied.double()
-    assert torch.allclose(double(x.double()), expected.double())
+    assert torch.allclose(double(x.double()), expected.double(), rtol=1e-4, atol=1e-4)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.zero_()
-    assert torch.allclose(double(x.double()), expected.double())
+    assert torch.allclose(double(x.double()), expected.double(), rtol=1e-4, atol=1e-4)
     assert torch.equal(module(x), torch.zeros(1, 2))
 
 

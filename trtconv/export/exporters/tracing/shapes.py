@@ -18,7 +18,7 @@ def dynamic_shapes(trace: Trace) -> Any:
     """The space as torch.export's dims: `k * Dim` for a multiple, and one Dim for a name that several inputs share.
 
     A dim that only one input axis has is a named Dim as well: with a name torch.export refuses to make it static,
-    which `Dim.AUTO` would do silently. What a derived dim is beyond that says `derived_sizes`.
+    which `Dim.AUTO` would do silently. `derived_sizes` holds a derived dim to the others.
     """
     from torch.export import Dim
 
@@ -45,11 +45,10 @@ def hinted_shapes(trace: Trace) -> Any:
 
 
 def _derived(trace: Trace, dim: str, dims: Mapping[str, Any]) -> Any:
-    """torch's own derived dim, which is a multiple of one dim and a number; a dynamic one without a name for others."""
+    """torch's own derived dim, a multiple of one dim plus a number; of any other kind a dynamic one without a name."""
     from torch._dynamo.exc import UserError
 
     try:
-        # Of no other kind does torch know how to hold it to the rest.
         return size_of(dim, dims)
     except (KeyError, NotImplementedError, TypeError, UserError):
         return _hint(trace, dim)
