@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.check.compare.subjects import Subject, open_subject
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.shape_space.derived import derived_from, size_of
+from trtconv.core.shape_space.derived import derived_from, is_derived, size_of
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.trust.trust import NO_CODE, EngineCode, Trust
 
@@ -114,12 +114,12 @@ def _fitting_sizes(specs: Sequence[TensorSpec], arrays: Mapping[str, Array]) -> 
         array = arrays[spec.name]
         pairs = list(zip(spec.dims, array.shape, strict=False))
         fits = array.dtype == spec.dtype.numpy() and array.ndim == len(spec.dims)
-        plain = [(d, n) for d, n in pairs if isinstance(d, int) or not derived_from(d)]
+        plain = [(d, n) for d, n in pairs if not is_derived(d)]
         if not (fits and all(sizes.setdefault(d, n) == n if isinstance(d, str) else d in (n, -1) for d, n in plain)):
             raise _misfit(spec, array, sizes)
     for spec in specs:
         pairs = list(zip(spec.dims, arrays[spec.name].shape, strict=True))
-        derived = [(d, n) for d, n in pairs if isinstance(d, str) and derived_from(d)]
+        derived = [(d, n) for d, n in pairs if is_derived(d)]
         if any(size_of(d, {**dict.fromkeys(derived_from(d), n), **sizes}) != n for d, n in derived):
             raise _misfit(spec, arrays[spec.name], sizes)
     return sizes

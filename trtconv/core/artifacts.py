@@ -204,15 +204,15 @@ def _json_text(data: Any) -> str:
     return json.dumps(data, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def read_json(path: Path, what: str = "file", again: str = "create it again") -> dict[str, Any]:
-    """Read a JSON object; raise InvalidRequestError when it is missing or broken, with `again` as what to do."""
+def read_json(path: Path, what: str = "file", hint: str = "create it again") -> dict[str, Any]:
+    """Read a JSON object; raise InvalidRequestError when it is missing or broken, with the hint."""
     require_file(path, what)
     try:
         data = parse_json(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict):
             raise ValueError("it is not a JSON object")
     except (ValueError, OSError, RecursionError) as error:
-        raise InvalidRequestError(f"{what} '{path}' is not readable JSON: {error}", hint=again) from error
+        raise InvalidRequestError(f"{what} '{path}' is not readable JSON: {error}", hint=hint) from error
     return data
 
 

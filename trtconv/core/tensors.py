@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trtconv.core.dtypes import DType, parse_dtype
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.shape_space.derived import derived_from, names_of, size_of
+from trtconv.core.shape_space.derived import derived_from, is_derived, is_name, names_of, size_of
 from trtconv.core.shape_space.space import ShapeSpace, require_size
 
 _SPEC = re.compile(
@@ -189,8 +189,8 @@ def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
 
 def _require_derivable(specs: tuple[TensorSpec, ...], space: ShapeSpace) -> None:
     """Raise InvalidRequestError for a derived dim of a name that no axis has by itself, or that is below 0."""
-    plain = {d for s in specs for d in s.dims if isinstance(d, str) and not derived_from(d)}
-    for spec, dim in ((s, d) for s in specs for d in s.dims if isinstance(d, str) and derived_from(d)):
+    plain = {d for s in specs for d in s.dims if is_name(d)}
+    for spec, dim in ((s, d) for s in specs for d in s.dims if is_derived(d)):
         alone = next((n for n in derived_from(dim) if n not in plain), None)
         if alone is not None:
             raise InvalidRequestError(

@@ -20,7 +20,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.report import OutputComparison
 from trtconv.core.requests import BuildRequest, CheckRequest, RewriteRequest
 from trtconv.core.requests.build import is_on
-from trtconv.core.shape_space.derived import derived_from
+from trtconv.core.shape_space.derived import is_name
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.heal.trial import CureTrial, Diagnosis, Variant
 from trtconv.proof.comparison import describe_failure, first_failure
@@ -265,7 +265,7 @@ def profile_spaces(model: onnx.ModelProto, profiles: tuple[Profile, ...]) -> tup
         ranges = {}
         for spec in specs:
             for axis, dim in enumerate(spec.dims):
-                if isinstance(dim, str) and not derived_from(dim) and spec.name in profile:
+                if is_name(dim) and spec.name in profile:
                     low, opt, high = (shape[axis] for shape in profile[spec.name])
                     ranges[dim] = DimRange(low, opt, high)
         spaces.append(ShapeSpace(tuple(ranges.items())))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.requests import CheckRequest
-from trtconv.core.shape_space.derived import derived_from
+from trtconv.core.shape_space.derived import is_name
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.original import FILE
@@ -89,7 +89,7 @@ def _taken_sizes(subject: Subject, inputs: Sequence[TensorSpec], names: Mapping[
             continue
         triple: Any = subject.profiles[0].get(other.name) if subject.profiles else None
         for axis, (dim, own) in enumerate(zip(spec.dims, other.dims, strict=True)):
-            if not isinstance(dim, str) or derived_from(dim):
+            if not is_name(dim):
                 continue
             if triple is not None:
                 ranges[dim] = DimRange(triple[0][axis], triple[1][axis], triple[2][axis])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from trtconv.core.effort import Effort
 from trtconv.core.shape_space.derived import names_of, size_of
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.proof.undefined_sizes import Problem
 
-Problem = Callable[[Mapping[str, int]], "str | None"]
 FACTORS = (2, 4, 8, 16, 32)
 # What is tried of each other dim, and of each two; the simplest first.
 OF_ONE = (
@@ -36,7 +36,8 @@ def find_ties(problem: Problem, space: ShapeSpace) -> dict[str, str]:
     for base in (opt, None) if problem(opt) is None else (None,):
         ties = _ties(problem, space, base)
         # At one opt size of a third dim, `K` is `P+1`; that is not so everywhere.
-        if ties and not any(problem(_with(ties, p)) for p in _random_sizes(space) if _is_within(_with(ties, p), space)):
+        points = [_with(ties, p) for p in _random_sizes(space)]
+        if ties and not any(problem(p) for p in points if space.contains(p)):
             return ties
     return {}
 
@@ -48,10 +49,6 @@ def _random_sizes(space: ShapeSpace) -> list[dict[str, int]]:
 
 def _with(ties: Mapping[str, str], sizes: Mapping[str, int]) -> dict[str, int]:
     return {**sizes, **{name: int(size_of(expression, sizes)) for name, expression in ties.items()}}
-
-
-def _is_within(sizes: Mapping[str, int], space: ShapeSpace) -> bool:
-    return all(size in space[name] for name, size in sizes.items())
 
 
 def _ties(problem: Problem, space: ShapeSpace, base: Mapping[str, int] | None) -> dict[str, str]:

@@ -28,9 +28,12 @@ class MissingKernel(NamedTuple):
     opset: int = 0
 
     def __str__(self) -> str:
-        what = f"{self.domain}'s {self.operator} on CPUs" if self.domain else f"{self.operator} in {self.dtype}"
-        what = f"{self.operator} of opset {self.opset}" if self.opset else what
-        return f"ONNX Runtime, which judges here, has no {what}"
+        judge = "ONNX Runtime, which judges here, has no"
+        if self.domain:
+            return f"{judge} {self.domain}'s {self.operator} on CPUs"
+        if self.opset:
+            return f"{judge} {self.operator} of opset {self.opset}"
+        return f"{judge} {self.operator} in {self.dtype}"
 
     @property
     def hint(self) -> str:

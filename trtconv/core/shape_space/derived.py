@@ -10,7 +10,7 @@ import ast
 import functools
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -24,6 +24,16 @@ LONGEST = 200
 def derived_from(dim: str) -> tuple[str, ...]:
     """The names in the expression of a derived dim, each once; empty for a plain name and for any other text."""
     return _parsed(dim)[1]
+
+
+def is_derived(dim: int | str) -> TypeGuard[str]:
+    """True for an axis whose size follows from named dims by an expression."""
+    return isinstance(dim, str) and bool(derived_from(dim))
+
+
+def is_name(dim: int | str) -> TypeGuard[str]:
+    """True for an axis that is a named dim by itself."""
+    return isinstance(dim, str) and not derived_from(dim)
 
 
 def names_of(dim: int | str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.shape_space.derived import derived_from, size_of
+from trtconv.core.shape_space.derived import derived_from, is_derived, size_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RANGE = re.compile(r"(?P<min>\d+):(?P<opt>\d+):(?P<max>\d+)(?:%(?P<multiple>\d+))?\Z")
@@ -70,8 +70,7 @@ class ShapeSpace:
 
     def __contains__(self, name: str) -> bool:
         names = tuple(self)
-        parts = derived_from(name)
-        return name in names or (bool(parts) and all(n in names for n in parts))
+        return name in names or (is_derived(name) and all(n in names for n in derived_from(name)))
 
     def __getitem__(self, name: str) -> DimRange:
         for n, r in self.dims:

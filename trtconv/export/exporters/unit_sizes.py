@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.core.shape_space.derived import derived_from
+from trtconv.core.shape_space.derived import is_name
 from trtconv.export.exporters.trace import Trace
 from trtconv.export.sizes.evaluate import UnreadableError, evaluate_symbolic
 from trtconv.proof.joint_sizes import count_sizes, size_grids
@@ -46,7 +46,7 @@ def sizes_in_units(trace: Trace) -> Iterator[None]:
         for spec, tensor in zip(trace.specs, tensors, strict=True):
             for name, size in zip(spec.dims, tensor.shape, strict=True):
                 node = getattr(size, "node", None)
-                if isinstance(name, str) and not derived_from(name) and node is not None and node.expr.is_Symbol:
+                if is_name(name) and node is not None and node.expr.is_Symbol:
                     env[:] = [node.shape_env]
                     multiple = trace.space[name].multiple
                     dims[_unit(node, trace, name) if multiple > 1 else node.expr] = name, multiple

@@ -160,7 +160,8 @@ def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequ
     """The error of a module that raises at a sample point, with the dim that follows from others, the least size or the
     multiple that would help.
     """
-    ties = find_ties(_Shapes(runner, request, make).problem, request.space)
+    problem = _Shapes(runner, request, make).problem
+    ties = find_ties(problem, request.space)
     if ties:
         tied = [replace(s, dims=tuple(ties.get(str(d), d) for d in s.dims)) for s in request.inputs]
         shown = " ".join(f"--input '{t}'" for s, t in zip(request.inputs, tied, strict=True) if s != t)
@@ -170,7 +171,7 @@ def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequ
             hint=f"it runs where {equations}: say so with {shown}, without a --dynamic for {', '.join(ties)}",
             where=error.where,
         )
-    undefined = undefined_dims(runner, request, make)
+    undefined = find_undefined(problem, request.space, many=MANY)
     if undefined and all(d.least is not None for d in undefined):
         return TrtconvError(
             error.message,

@@ -46,7 +46,7 @@ from trtconv.export.symbolic.complex_numbers import parts as complex_parts
 from trtconv.export.symbolic.complex_numbers.functions import complex_call
 from trtconv.export.symbolic.encoders import padded_encoders
 from trtconv.export.symbolic.indexing import embeddings, memory, sums, writes
-from trtconv.export.symbolic.indexing.in_place import in_place_handlers
+from trtconv.export.symbolic.indexing.in_place import in_place_handlers, written
 from trtconv.export.symbolic.indexing.repeats import repeat_interleave
 from trtconv.export.symbolic.recording import value_checks, written_out
 from trtconv.export.symbolic.recording.aliases import RecordedAliases
@@ -104,8 +104,8 @@ def handlers() -> Mapping[str, Handler]:
         "__mod__": division.remainder,
         **dict.fromkeys(("__rshift__", "bitwise_right_shift"), shifts.shift_right),
         **dict.fromkeys(("__lshift__", "bitwise_left_shift"), shifts.shift_left),
-        **dict.fromkeys(("__irshift__", "bitwise_right_shift_"), shifts.in_place(shifts.shift_right)),
-        **dict.fromkeys(("__ilshift__", "bitwise_left_shift_"), shifts.in_place(shifts.shift_left)),
+        **dict.fromkeys(("__irshift__", "bitwise_right_shift_"), written("__rshift__", shifts.shift_right)),
+        **dict.fromkeys(("__ilshift__", "bitwise_left_shift_"), written("__lshift__", shifts.shift_left)),
         **dict.fromkeys(("trunc", "fix"), division.truncated),
         **dict.fromkeys(("floor", "ceil"), division.whole_itself),
         "log1p": numerics.log1p, "expm1": numerics.expm1, "special_log1p": numerics.log1p,
@@ -148,10 +148,10 @@ def handlers() -> Mapping[str, Handler]:
         "index_reduce": writes.index_reduce, "fill_diagonal_": writes.fill_diagonal,
         "put": sums.put, "index_add": sums.index_add, "as_strided": memory.as_strided, "stride": memory.stride,
         "diagonal_scatter": writes.diagonal_scatter,
-        "index_add_": sums.index_add_in_place, "index_put": sums.index_put, "index_put_": sums.index_put_in_place,
+        "index_put": sums.index_put,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
         **dict.fromkeys(("matmul", "__matmul__", "bmm", "mm", "mv", "dot"), small_integers.product),
-        "cumsum": running_sums.cumsum, "cumsum_": running_sums.cumsum_in_place,
+        "cumsum": running_sums.cumsum,
         "pad": complex_parts.pad(sizes.pad), "mean": complex_parts.by_parts(deviations.mean),
         "var": deviations.deviation(root=False), "std": deviations.deviation(root=True),
         "var_mean": deviations.deviation(root=False, with_mean=True),

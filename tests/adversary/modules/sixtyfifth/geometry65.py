@@ -1,5 +1,5 @@
 """Points, rays, graphs, filters, warps and heat maps in the manner of public repositories."""
-# ruff: noqa: E501, RUF005, RUF059 - attacks are written as users write them
+# ruff: noqa: E501, RUF005 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.inputs import FINITE
+from tests.adversary.modules.fortyseventh.followups_end import farthest_point_sample
 
 
 class Embedder:
@@ -64,18 +65,9 @@ class A7800NerfRender(nn.Module):
 @forward("xyz:float32[B,N,3]", dims="B=1:1:2 N=8:12:20", kinds=("normal", "unit", "mixed-scales", "positive"))
 def A7801PointnetSampleAndGroup(self, xyz):
     """farthest_point_sample (from index 0), query_ball_point with N as the mark of nothing, index_points, as PointNet++ in PyTorch writes them."""
-    b, n, c = xyz.shape
-    centroids = torch.zeros(b, 4, dtype=torch.long)
-    distance = torch.ones(b, n) * 1e10
-    farthest = torch.zeros(b, dtype=torch.long)
+    b, n, _ = xyz.shape
     batch = torch.arange(b, dtype=torch.long)
-    for i in range(4):
-        centroids[:, i] = farthest
-        centroid = xyz[batch, farthest, :].view(b, 1, 3)
-        dist = torch.sum((xyz - centroid) ** 2, -1)
-        mask = dist < distance
-        distance[mask] = dist[mask]
-        farthest = torch.max(distance, -1)[1]
+    centroids = farthest_point_sample(xyz, 4)
     new = xyz[batch[:, None], centroids]
     sq = torch.sum((new[:, :, None] - xyz[:, None]) ** 2, -1)
     group = torch.arange(n, dtype=torch.long).view(1, 1, n).repeat([b, 4, 1])

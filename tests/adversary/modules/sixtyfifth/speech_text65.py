@@ -12,6 +12,7 @@ from torch import nn
 
 from tests.adversary.attack import attack, forward
 from tests.adversary.inputs import FINITE
+from tests.adversary.modules.fiftythird.attention import A6818AlibiGqa
 
 
 @attack("x:float32[N,L]=-1:1", dims="N=1:1:2 L=48:64:97", kinds=("normal", "unit", "halves", "tenths", "zeros"))
@@ -114,27 +115,17 @@ class A7814T5BiasAndAlibi(nn.Module):
         super().__init__()
         self.bias, self.uni = nn.Embedding(32, 2), nn.Embedding(32, 2)
 
-    def slopes(self, n):
-        def power(n):
-            start = 2 ** (-(2 ** -(math.log2(n) - 3)))
-            return [start * start**i for i in range(n)]
-
-        if math.log2(n).is_integer():
-            return power(n)
-        c = 2 ** math.floor(math.log2(n))
-        return power(c) + self.slopes(2 * c)[0::2][: n - c]
-
     def forward(self, q, k):
         t, s = q.shape[1], k.shape[1]
         rel = torch.arange(s)[None] - torch.arange(t)[:, None]
         b = self.bias(relative_position_bucket(rel)).permute(2, 0, 1)[None]
         u = self.uni(relative_position_bucket(rel, False)).permute(2, 0, 1)[None]
-        a = -rel.abs()[None] * torch.tensor(self.slopes(6))[:, None, None]
+        a = -rel.abs()[None] * torch.tensor(A6818AlibiGqa.slopes(6))[:, None, None]
         w = torch.einsum("btc,bsc->bts", q, k)[:, None]
         return ((w + b + u).softmax(-1) @ k[:, None]), (w / 8 + a).softmax(-1).amax(2)
 
 
-@attack("ids:int64[N,S]=0:9", "pk:float32[N,2,P,4]", "pv:float32[N,2,P,4]", "mask:int64[N,P+S]=0:1", dims="N=1:1:2 S=1:1:3 P=0:4:7", kinds=("normal", "unit"), refused="neither an integer nor a name")
+@attack("ids:int64[N,S]=0:9", "pk:float32[N,2,P,4]", "pv:float32[N,2,P,4]", "mask:int64[N,P+S]=0:1", dims="N=1:1:2 S=1:1:3 P=0:4:7", kinds=("normal", "unit"))
 class A7815PastOfZeroLength(nn.Module):
     """optimum's decoder: a past that may be empty, position ids from the mask's cumsum, finfo.min, masks of all zeros."""
 

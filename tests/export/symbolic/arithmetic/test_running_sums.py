@@ -11,7 +11,8 @@ import torch
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.requests import ModuleSource
 from trtconv.export.module.source import load_module
-from trtconv.export.symbolic.arithmetic.running_sums import cumsum, cumsum_in_place
+from trtconv.export.symbolic.arithmetic.running_sums import cumsum
+from trtconv.export.symbolic.indexing.in_place import written
 
 ROWS = {
     "alike": torch.full((2, 500), 1234.567),
@@ -57,7 +58,7 @@ def test_halves_are_summed_in_fp32(dtype: torch.dtype) -> None:
 def test_in_place() -> None:
     x = ROWS["random"].clone()
     y = x.t()
-    result = cumsum_in_place(torch.Tensor.cumsum_, y, 0)
+    result = written("cumsum", cumsum)(torch.Tensor.cumsum_, y, 0)
     assert result is y
     torch.testing.assert_close(x, ROWS["random"].cumsum(1), rtol=2e-7, atol=2e-4)
 

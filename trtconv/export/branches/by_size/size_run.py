@@ -84,9 +84,9 @@ def copy_structure(module: nn.Module) -> nn.Module:
 
     The module itself when it cannot be copied.
     """
-    shared = {id(t): t for t in (*module.parameters(), *module.buffers())}
+    shared: dict[int, Any] = {id(t): t for t in (*module.parameters(), *module.buffers())}
     try:
-        return deep_copy(module, dict(shared))
+        return deep_copy(module, shared)
     except Exception:  # noqa: BLE001 - a user's __deepcopy__ may raise anything
         return module
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from trtconv.core.shape_space.derived import derived_from
+from trtconv.core.shape_space.derived import is_derived, is_name
 from trtconv.export.branches.guards import ask_for_ones, bounds_some, fails_somewhere, hold_everywhere, unproved_guards
 from trtconv.export.branches.memory_layouts import without_layout_guards
 from trtconv.export.exporters.detectors.pasted_masks import pasted_masks
@@ -135,19 +135,13 @@ def require_guards(program: torch.export.ExportedProgram, trace: Trace) -> None:
         f"L['tensors'][{i}].size()[{axis}]": dim
         for i, spec in enumerate(trace.specs)
         for axis, dim in enumerate(spec.dims)
-        if isinstance(dim, str) and not derived_from(dim)
+        if isinstance(dim, str)
     }
-    derived = {
-        f"L['tensors'][{i}].size()[{axis}]": f"({dim})"
-        for i, spec in enumerate(trace.specs)
-        for axis, dim in enumerate(spec.dims)
-        if isinstance(dim, str) and derived_from(dim)
-    }
-    shown = " and ".join(f"{dim} = {size_text}" for size_text, dim in sizes.items())
+    shown = " and ".join(f"{dim} = {size_text}" for size_text, dim in sizes.items() if is_name(dim))
     failing = []
     for code in getattr(program, "_guards_code", None) or ():
-        for size_text, dim in derived.items():
-            code = code.replace(size_text, dim)
+        for size_text, dim in sizes.items():
+            code = code.replace(size_text, f"({dim})") if is_derived(dim) else code
         line = f"  - Not all values of {shown} in the specified ranges satisfy the generated guard {code}."
         if any(fails_somewhere(g, trace.space, trace.region) for g in unproved_guards(line)):
             failing.append(line)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.core.shape_space.derived import derived_from, size_of
+from trtconv.core.shape_space.derived import is_derived, is_name, size_of
 from trtconv.export.exporters.trace import Trace
 
 # torch reads the names of dims in its own message as formulas of SymPy, in which S, N, E and I are something else.
@@ -30,7 +30,7 @@ def dynamic_shapes(trace: Trace) -> Any:
             low, high = max(1, rng.min // rng.multiple), max(3, rng.max // rng.multiple)
             unit = Dim(f"{name}_unit" if rng.multiple > 1 else _torch_name(name), min=low, max=high)
             dims[name] = rng.multiple * unit if rng.multiple > 1 else unit
-    derived = (d for s in trace.specs for d in s.dims if isinstance(d, str) and derived_from(d) and trace.dynamic(d))
+    derived = (d for s in trace.specs for d in s.dims if is_derived(d) and trace.dynamic(d))
     dims |= {d: _derived(trace, d, dims) for d in derived}
     return (tuple({i: dims[d] for i, d in enumerate(s.dims) if d in dims} for s in trace.specs),)
 
@@ -70,10 +70,10 @@ def derived_sizes(trace: Trace) -> Iterator[None]:
 
     def put_in(_: Any, tensors: tuple[Any, ...]) -> None:
         axes = [pair for s, t in zip(trace.specs, tensors, strict=True) for pair in zip(s.dims, t.shape, strict=True)]
-        sizes = {dim: size for dim, size in axes if isinstance(dim, str) and not derived_from(dim)}
+        sizes = {dim: size for dim, size in axes if is_name(dim)}
         for dim, size in axes:
             node = getattr(size, "node", None)
-            if isinstance(dim, str) and derived_from(dim) and node is not None and node.expr.is_Symbol:
+            if is_derived(dim) and node is not None and node.expr.is_Symbol:
                 derived = getattr(size_of(dim, sizes), "node", None)
                 if derived is not None:
                     node.shape_env._set_replacement(node.expr, derived.expr, "derived")

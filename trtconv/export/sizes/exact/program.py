@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.shape_space.derived import derived_from
+from trtconv.core.shape_space.derived import is_name
 from trtconv.export.sizes.evaluate import UnreadableError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def symbols_of(program: torch.export.ExportedProgram, trace: Trace) -> dict[Any,
     for node, spec in zip(inputs, trace.specs, strict=True):
         for size, dim in zip(node.meta["val"].shape, spec.dims, strict=True):
             expression = getattr(getattr(size, "node", None), "expr", None)
-            if isinstance(dim, str) and not derived_from(dim) and expression is not None and expression.is_Symbol:
+            if is_name(dim) and expression is not None and expression.is_Symbol:
                 dim_of_symbol[expression] = dim
     return dim_of_symbol
 

@@ -54,14 +54,6 @@ def cumsum(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
     return total
 
 
-def cumsum_in_place(func: Any, x: Any, dim: int, dtype: Any = None) -> Any:
-    """`x.cumsum_(dim)`."""
-    import torch
-
-    result = cumsum(torch.cumsum, x, dim, dtype)
-    return result if result is NotImplemented else x.copy_(result)
-
-
 def _unit(largest: Any, length: Any) -> Any:
     """The power of two of which no sum of so many elements of at most `largest` has more than 2^SUM_BITS."""
     import torch

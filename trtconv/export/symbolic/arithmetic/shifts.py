@@ -6,7 +6,6 @@ shift to the left, the sign of one to the right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 
@@ -51,16 +50,6 @@ def shift_left(func: Any, x: Any, bits: Any) -> Any:
         shifted = shifted * power
     shifted = shifted.to(x.dtype)
     return shifted if inside is None else torch.where(inside, shifted, torch.zeros_like(shifted))
-
-
-def in_place(shift: Callable[..., Any]) -> Callable[..., Any]:
-    """The handler of `x <<= bits` or `x >>= bits`."""
-
-    def handle(func: Any, x: Any, bits: Any) -> Any:
-        shifted = shift(func, x, bits)
-        return shifted if shifted is NotImplemented else x.copy_(shifted)
-
-    return handle
 
 
 def _promoted(x: Any, bits: Any) -> tuple[Any, Any] | None:

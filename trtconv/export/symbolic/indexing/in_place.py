@@ -8,8 +8,9 @@ from typing import Any
 
 # Of others the exporters' own forms are those of the handlers' names, or a result has no place in the input.
 WRITTEN = (
-    *("arctan2", "atan2", "ceil", "clamp", "copysign", "cumprod", "erfc", "erfinv", "expm1", "fix", "floor"),
-    *("heaviside", "hypot", "index_reduce", "ldexp", "lerp", "log10", "log1p", "log2", "pow", "put", "remainder"),
+    *("arctan2", "atan2", "ceil", "clamp", "copysign", "cumprod", "cumsum", "erfc", "erfinv", "expm1", "fix", "floor"),
+    *("heaviside", "hypot", "index_add", "index_put", "index_reduce", "ldexp", "lerp", "log10", "log1p", "log2", "pow"),
+    *("put", "remainder"),
     *("scatter_reduce", "sign", "square", "trunc"),
 )
 

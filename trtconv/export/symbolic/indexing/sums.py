@@ -19,12 +19,6 @@ def index_add(func: Any, input: Any, dim: int, index: Any, source: Any, *, alpha
     return input.scatter_add(axis, spread.to(torch.int64), addend.to(input.dtype))
 
 
-def index_add_in_place(func: Any, input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    """The same, into the tensor itself."""
-    total = index_add(func, input, dim, index, source, alpha=alpha)
-    return total if total is NotImplemented else input.copy_(total)
-
-
 def index_put(func: Any, input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """Elements or rows added at indices of the first axes; without `accumulate` it stays as it is."""
     import torch
@@ -40,12 +34,6 @@ def index_put(func: Any, input: Any, indices: Any, values: Any, accumulate: bool
     addend = values.to(input.dtype).expand([*flat.shape, *rest]).reshape([-1, *rest])
     spread = flat.reshape([-1, *[1] * len(rest)]).expand_as(addend)
     return rows.scatter_add(0, spread.to(torch.int64), addend).reshape(input.shape)
-
-
-def index_put_in_place(func: Any, input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """The same, into the tensor itself."""
-    total = index_put(func, input, indices, values, accumulate)
-    return total if total is NotImplemented else input.copy_(total)
 
 
 def put(func: Any, input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:

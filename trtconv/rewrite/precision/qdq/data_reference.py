@@ -18,7 +18,7 @@ from trtconv.core.data.split import Parts
 from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import Signature, load_weights, set_metadata, signature
 from trtconv.core.model.provenance import REFERENCE_KEY
-from trtconv.core.shape_space.derived import derived_from
+from trtconv.core.shape_space.derived import is_name
 from trtconv.proof.original import DATA
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
@@ -74,6 +74,6 @@ def _dims(source: onnx.ModelProto, batch: Batch) -> tuple[tuple[str, int], ...]:
     sizes: dict[str, int] = {}
     for spec in signature(source).inputs:
         for dim, size in zip(spec.dims, batch.inputs[spec.name].shape, strict=True):
-            if isinstance(dim, str) and not derived_from(dim):
+            if is_name(dim):
                 sizes[dim] = int(size)
     return tuple(sizes.items())
