@@ -36,7 +36,7 @@ class A7836FunctionalCallScaled(nn.Module):
         return torch.func.functional_call(self.net, {k: v * 0.5 for k, v in self.net.named_parameters()}, (x,))
 
 
-@attack(X, dims=D, kinds=FINITE, refused="traced for some sizes only")
+@attack(X, dims=D, kinds=FINITE)
 class A7837EnsembleByVmap(nn.Module):
     """The ensemble of torch's own tutorial."""
 

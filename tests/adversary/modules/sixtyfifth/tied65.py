@@ -39,7 +39,7 @@ class A7874MaskCutToPast(nn.Module):
         return s.softmax(-1) @ k, k, pk.sum(2) / max(pk.shape[2], 1), s.argmax(-1)
 
 
-@forward("x:float32[N,T,3]", "w:float32[E,3]", "i:int64[E]=0:2", dims="N=1:2:3 T=3:4:6 E=1:4:7", kinds=FINITE, refused="no form of bincount")
+@forward("x:float32[N,T,3]", "w:float32[E,3]", "i:int64[E]=0:2", dims="N=1:2:3 T=3:4:6 E=1:4:7", kinds=FINITE)
 def A7875ScatterMeans(self, x, w, i):
     """Means per segment in four ways: index_add over counts, scatter_reduce mean with self, index_reduce, segment by one-hot matmul."""
     t = x.shape[1]

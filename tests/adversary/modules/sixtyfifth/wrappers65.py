@@ -146,7 +146,7 @@ class A7845Parametrizations(nn.Module):
         return y, self.b(x.transpose(1, 2)), self.c(x)
 
 
-@attack(X, dims=D, kinds=FINITE, refused="traced for some sizes only")
+@attack(X, dims=D, kinds=FINITE)
 class A7846FuncsOfTorchFunc(nn.Module):
     """vmap over samples with in_dims None, functional_call with scaled weights, stack_module_state of an ensemble, a jvp by finite differences."""
 

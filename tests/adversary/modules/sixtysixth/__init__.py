@@ -1,0 +1,1 @@
+"""The sixty-sixth round of attacks."""
