@@ -78,6 +78,8 @@ def test_a_session_takes_arrays_and_tensors(here):
         ):
             with pytest.raises(trtconv.InvalidRequestError, match=message):
                 session(**wrong)
+        with pytest.raises(trtconv.InvalidRequestError, match="inputs are given by name"):
+            session(values)
         with pytest.warns(UserWarning, match="N=999 is outside N="):
             session(x=np.zeros((999, 8), np.float32))
     np.testing.assert_array_equal(array, same)

@@ -59,13 +59,13 @@ def test_the_module_is_put_back(page):
     import torch
     from torch import nn
 
-    from trtconv.export.live import borrowed
+    from trtconv.api.calls import requested_module
 
     net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2).eval()).train()
     net[1].eval()
     parameter, buffer = net[0].weight, net[1].running_mean
     state = torch.random.get_rng_state()
-    with suppress(RuntimeError), borrowed(net):
+    with suppress(RuntimeError), requested_module(net):
         net.eval().double()
         torch.manual_seed(3)
         net[1].running_mean = torch.ones(2)
@@ -74,6 +74,16 @@ def test_the_module_is_put_back(page):
     assert net[0].weight is parameter
     assert parameter.dtype == torch.float32
     assert net[1].running_mean is buffer
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("module", ["net.py:Absent", None])
+def test_the_random_state_is_put_back_where_no_module_was_given(here, tmp_path, module):
+    import torch
+
+    state = torch.random.get_rng_state()
+    with pytest.raises(trtconv.InvalidRequestError):
+        trtconv.convert(module or type(here.net), inputs={"x": "float32[8]"}, output=tmp_path / "new")
     assert torch.equal(torch.random.get_rng_state(), state)
 
 

@@ -61,6 +61,10 @@ def test_ranges(ranges, expected):
     assert range_texts(ranges) == expected
 
 
+def test_integers_of_numpy_are_sizes():
+    assert range_texts({"N": tuple(np.array([1, 2, 4])), "T": np.int32(7)}) == ("N=1:2:4", "T=7")
+
+
 @pytest.mark.parametrize("value", [(1, 2), 1.5, (1, 2, "3"), True and (True, True, True), None])
 def test_wrong_ranges(value):
     with pytest.raises(InvalidRequestError, match="the range of 'N' must be a text or integers"):

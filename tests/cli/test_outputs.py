@@ -249,12 +249,36 @@ def test_a_report_goes_through_a_device_a_fifo_and_stdout(trtconv, model, tmp_pa
 
 def test_a_link_is_written_through(trtconv, model, tmp_path):
     (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "report.json").write_text("old")
+    (tmp_path / "real" / "report.json").write_text('{"kind": "check", "schema": 1}')
     os.symlink(tmp_path / "real" / "report.json", tmp_path / "link.json")
     assert trtconv("check", model, *TARGET, "-q", "--json", tmp_path / "link.json")[0] == 0
     assert (tmp_path / "link.json").is_symlink()
     assert (tmp_path / "real" / "report.json").read_text().startswith("{")
     assert os.listdir(tmp_path / "real") == ["report.json"]
+
+
+@pytest.mark.parametrize(("option", "name", "content"), [
+    ("--json", "net.py", "import torch\n"),
+    ("--json", "model.onnx.json", '{"content_sha256": "0", "kind": "onnx", "schema": 1}'),
+    ("--json", "package.json", '{"name": "mine"}'),
+    ("--html", "index.html", "<!DOCTYPE html><title>mine</title>"),
+    ("--markdown", "README.md", "# Mine\n"),
+    ("--junit", "other.onnx", "\x08\x07\x12"),
+])  # fmt: skip
+def test_a_report_replaces_reports_alone(trtconv, model, tmp_path, option, name, content):
+    (tmp_path / name).write_text(content)
+    before = snapshot(tmp_path)
+    code, _, err = trtconv("check", model, *TARGET, "-q", option, tmp_path / name)
+    assert (code, "would replace a file that is no report" in err) == (2, True), err
+    assert snapshot(tmp_path) == before
+
+
+def test_every_report_replaces_an_earlier_one(trtconv, model, tmp_path):
+    options = ("json", "html", "junit", "markdown", "sarif", "gl-code-quality")
+    files = [word for o in options for word in (f"--{o}", tmp_path / f"report.{o}")]
+    for _ in range(2):
+        code, _, err = trtconv("check", model, *TARGET, "-q", *files)
+        assert code == 0, err
 
 
 def test_a_repro_replaces_neither_its_input_nor_a_foreign_readme(trtconv, model, tmp_path):

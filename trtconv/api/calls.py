@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -39,6 +40,8 @@ class TorchModule(Protocol):
 Module = TorchModule | str | PathLike[str]
 # torch's exporters and where a process prints are one for all threads: calls from several are done one after another.
 _TURN = RLock()
+# c10/core/GeneratorImpl.h: default_rng_seed_val
+_FRESH_SEED = 67280421310721
 _ALWAYS = (ModuleSource, ToleranceOptions, ConfigOption)
 _CONVERT = (ExportRequest, BuildRequest, RewriteRequest, ConversionOptions, *_ALWAYS)
 _CHECK = (CheckRequest, GateOptions, *_ALWAYS)
@@ -151,7 +154,7 @@ def load(
 @contextmanager
 def requested_module(model: Module | None) -> Iterator[str | LiveModule | None]:
     """The module as requests name it, in this thread's turn; a live one is put back in the end."""
-    with _TURN:
+    with _TURN, _random_state_put_back():
         if model is None or isinstance(model, (str, PathLike)):
             yield None if model is None else str(model)
             return
@@ -164,6 +167,22 @@ def requested_module(model: Module | None) -> Iterator[str | LiveModule | None]:
 
         with borrowed(model):
             yield live_module(model)
+
+
+@contextmanager
+def _random_state_put_back() -> Iterator[None]:
+    """torch's own generators as they were before the block, which seeds them; fresh where torch is loaded in it."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        with torch.random.fork_rng(devices=list(devices)):
+            yield
+        return
+    try:
+        yield
+    finally:
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(_FRESH_SEED)
 
 
 def parameters(module: str | LiveModule | None) -> Sequence[str]:

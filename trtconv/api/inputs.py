@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
@@ -126,8 +127,9 @@ def range_texts(ranges: Ranges | None) -> tuple[str, ...]:
 def _range_text(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
-    sizes = [value] if isinstance(value, int) else list(value) if isinstance(value, Sequence) else []
-    if len(sizes) not in (1, 3, 4) or not all(isinstance(s, int) and not isinstance(s, bool) for s in sizes):
+    sizes = [value] if isinstance(value, Integral) else list(value) if isinstance(value, Sequence) else []
+    # NumPy's integers are such, too.
+    if len(sizes) not in (1, 3, 4) or not all(isinstance(s, Integral) and not isinstance(s, bool) for s in sizes):
         raise InvalidRequestError(
             f"the range of '{name}' must be a text or integers, got {value!r}",
             hint=f"write dynamic={{'{name}': '1:4:16'}} or dynamic={{'{name}': (1, 4, 16)}}",

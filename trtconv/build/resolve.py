@@ -26,7 +26,7 @@ from trtconv.core.artifacts import manifest_path, require_file, require_writable
 from trtconv.core.embedded import EmbeddedPlugin
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.digest import sha256_file
-from trtconv.core.files.output_paths import require_distinct, require_no_text
+from trtconv.core.files.output_paths import ENGINE, require_distinct, require_replaceable
 from trtconv.core.ledger.reading import ledger_digest
 from trtconv.core.model.file import external_files, load_model, model_files, signature
 from trtconv.core.model.provenance import FIXED_ROWS_KEY, PADDING_KEY, REFERENCE_KEY
@@ -194,7 +194,7 @@ def require_outputs(request: BuildRequest, model: onnx.ModelProto) -> None:
     outputs = [request.output, manifest_path(request.output), *([request.timing_cache] if request.timing_cache else ())]
     for output in outputs:
         require_writable(output)
-    require_no_text(request.output)
+    require_replaceable(request.output, ENGINE)
     require_distinct(outputs, (*model_files(request.model, model), *request.plugins))
 
 

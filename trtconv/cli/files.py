@@ -113,7 +113,8 @@ def _spec_files(ctx: click.Context) -> list[Path]:
 
 def _require_outputs(outputs: list[tuple[FilePath, Path]], inputs: list[Path], specs: list[Path]) -> None:
     from trtconv.core.artifacts import require_report_path, require_writable, require_writable_folder
-    from trtconv.core.files.output_paths import require_distinct
+    from trtconv.core.files.earlier_reports import require_report_or_nothing
+    from trtconv.core.files.output_paths import is_stream, require_distinct
 
     for kind, path in outputs:
         if kind.role == "report":
@@ -126,6 +127,9 @@ def _require_outputs(outputs: list[tuple[FilePath, Path]], inputs: list[Path], s
     # A folder may hold inputs; what is written inside it is compared where its files are known.
     weights = _weights_of(inputs) if any(p.is_file() for p in paths) else []
     require_distinct(paths, [*inputs, *specs, *weights])
+    for kind, path in outputs:
+        if kind.role == "report" and str(path) != "-" and not is_stream(path):
+            require_report_or_nothing(path)
 
 
 def _weights_of(inputs: list[Path]) -> list[Path]:

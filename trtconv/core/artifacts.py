@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError, causes
+from trtconv.core.files.earlier_reports import require_report_or_nothing
 from trtconv.core.files.output_paths import is_stream, output_target, write_stream
 from trtconv.core.files.private_folder import process_label
 from trtconv.core.text.json_text import parse_json
@@ -35,6 +36,12 @@ def require_file(path: Path, what: str) -> Path:
     if path.is_dir():
         raise InvalidRequestError(f"{what} '{path}' is a directory", hint="name the file inside it")
     if not path.exists():
+        source, _, name = str(path).partition(".py:")
+        if name and Path(f"{source}.py").is_file():
+            raise InvalidRequestError(
+                f"'{path}' is a module, not the {what} that is read here",
+                hint=f"convert it first: trtconv convert {path}",
+            )
         near = sorted(p.name for p in path.parent.glob(f"*{path.suffix}")) if path.parent.is_dir() else []
         raise InvalidRequestError(
             f"there is no {what} '{path}'",
@@ -179,12 +186,16 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_report_text(path: Path, text: str) -> None:
-    """Write a report atomically; `-` is stdout, and a device or a FIFO takes the text without being replaced."""
+    """Write a report atomically; `-` is stdout, and a device or a FIFO takes the text without being replaced.
+
+    Raises InvalidRequestError where a file that is no report lies at the path.
+    """
     if str(path) == "-":
         sys.stdout.write(text)
         return
     try:
         if not is_stream(path):
+            require_report_or_nothing(path)
             write_text(path, text)
             return
         sys.stdout.flush()

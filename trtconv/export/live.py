@@ -55,12 +55,11 @@ def state_digest(module: nn.Module) -> str:
 
 @contextmanager
 def borrowed(module: Any) -> Iterator[None]:
-    """Put the module back in the end: its modes, its devices; and torch's random state.
+    """Put the module back in the end: its modes and its devices.
 
-    Conversion runs it in eval mode on the CPU, and seeds torch. Tensors that were on the CPU are used as they lie.
+    Conversion runs it in eval mode on the CPU. Tensors that were on the CPU are used as they lie.
     """
     require_torch()
-    import torch
     from torch import nn
 
     if not isinstance(module, nn.Module):
@@ -70,13 +69,12 @@ def borrowed(module: Any) -> Iterator[None]:
     modes = [(part, part.training) for part in module.modules() if hasattr(part, "training")]
     parameters = [(p, p.data) for p in module.parameters()]
     buffers = [(part, name, b) for part in module.modules() for name, b in part.named_buffers(recurse=False)]
-    with torch.random.fork_rng(devices=[]):
-        try:
-            yield
-        finally:
-            for part, training in modes:
-                part.training = training
-            for parameter, data in parameters:
-                parameter.data = data
-            for part, name, buffer in buffers:
-                part._buffers[name] = buffer
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+        for parameter, data in parameters:
+            parameter.data = data
+        for part, name, buffer in buffers:
+            part._buffers[name] = buffer

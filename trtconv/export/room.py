@@ -14,7 +14,7 @@ from trtconv.core.artifacts import beside, creating_folder, manifest_path, requi
 from trtconv.core.errors import AccuracyError, InvalidRequestError, did_you_mean
 from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.earlier import telling_of_earlier
-from trtconv.core.files.output_paths import require_distinct, require_no_text
+from trtconv.core.files.output_paths import MODEL, require_distinct, require_replaceable
 from trtconv.core.files.private_folder import private_temporary_folder
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.processors import seldom_collected
@@ -62,14 +62,17 @@ def export_model(request: ExportRequest, progress: Progress) -> ExportResult:
     started = time.monotonic()
     _check(request)
     require_writable(request.output)
-    require_no_text(request.output)
+    require_replaceable(request.output, MODEL)
     outputs = (request.output, beside(request.output, ".reference.safetensors"), manifest_path(request.output))
     require_distinct(outputs, request.source.files)
     progress.stage("export")
     clock = Clock()
     with clock.step("import"):
-        from trtconv.export.module.source import require_torch
+        from trtconv.export.module.source import require_named, require_torch
 
+        if request.source.live is None and not request.source.spec.endswith(".pt2"):
+            # Told before torch is loaded, which takes seconds.
+            require_named(request.source.spec, request.source.base, "factory")
         require_torch()
         from trtconv.export.module.quiet import collected_noise
     with (

@@ -14,7 +14,7 @@ from trtconv.core.artifacts import beside, manifest_path, require_writable
 from trtconv.core.errors import AccuracyError, UnsupportedError
 from trtconv.core.files.artifact_set import write_sealed
 from trtconv.core.files.digest import sha256_file
-from trtconv.core.files.output_paths import require_distinct, require_no_text
+from trtconv.core.files.output_paths import MODEL, require_distinct, require_replaceable
 from trtconv.core.files.source_record import record_sources
 from trtconv.core.model.drawing import describe_drawing, drawing_nodes
 from trtconv.core.model.file import (
@@ -59,7 +59,7 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     reference, manifest = beside(request.output, ".reference.safetensors"), manifest_path(request.output)
     for output in (request.output, reference, manifest):
         require_writable(output)
-    require_no_text(request.output)
+    require_replaceable(request.output, MODEL)
     opened = load_model(request.original)
     require_weights(request.original, opened)
     require_operators(opened, request.original)

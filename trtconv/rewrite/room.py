@@ -12,7 +12,7 @@ import trtconv
 from trtconv.core.artifacts import beside, require_writable
 from trtconv.core.errors import AccuracyError, InvalidRequestError, UnsupportedError, did_you_mean
 from trtconv.core.files.digest import sha256_file
-from trtconv.core.files.output_paths import require_distinct, require_no_text
+from trtconv.core.files.output_paths import MODEL, require_distinct, require_replaceable
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.ledger.options import recorded_options
 from trtconv.core.ledger.records import LedgerEntry, Proof, Rejected, RewriteLedger, Skipped
@@ -70,7 +70,7 @@ def rewrite_model(request: RewriteRequest, progress: Progress) -> RewriteResult:
     outputs = (request.output, ledger, *([beside(request.output, SUFFIX)] if request.quantised else ()))
     for output in outputs:
         require_writable(output)
-    require_no_text(request.output)
+    require_replaceable(request.output, MODEL)
     require_data(request)
     with locked_set(request.output):
         return _rewrite(request, outputs, progress, started)

@@ -229,6 +229,29 @@ def test_a_mixed_or_edited_set_is_not_signed(engine, signed):
         sign_set(engine, key, "0.1.0")
 
 
+def test_a_signature_replaces_a_signature_alone(engine, trust, signed):
+    key, module = SigningKey(signed / "ours.pem"), engine.with_name("net.py")
+    module.write_text("import torch\n")
+    for other in (module, engine.with_name("model.onnx"), engine.with_name("model.onnx.json")):
+        before = other.read_bytes()
+        with pytest.raises(InvalidRequestError, match="would replace a file that is none"):
+            sign_set(engine, key, "0.1.0", other)
+        assert other.read_bytes() == before
+    for _ in range(2):
+        sign_set(engine, key, "0.1.0")
+    verify_set(engine, trust)
+
+
+def test_the_page_that_people_read_is_signed(engine, trust, signed):
+    page = engine.with_name("model.report.html")
+    page.write_text("<html>trtconv</html>")
+    sign_set(engine, SigningKey(signed / "ours.pem"), "0.1.0")
+    verify_set(engine, trust)
+    page.write_text("<html>trtconv says otherwise</html>")
+    with pytest.raises(UntrustedError):
+        verify_set(engine, trust)
+
+
 def test_keys_that_cannot_sign(engine, tmp_path):
     write_key(tmp_path, "locked", b"secret")
     (tmp_path / "junk.pem").write_text("-----BEGIN PRIVATE KEY-----\n")

@@ -19,6 +19,7 @@ from trtconv.check.gate.measured import LATENCY
 from trtconv.check.reporters.json_report import report_dict
 from trtconv.core.artifacts import write_json
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.earlier_reports import require_report_or_nothing
 from trtconv.core.progress import Progress
 from trtconv.core.report import CheckReport, Finding
 from trtconv.core.requests import CheckRequest
@@ -133,6 +134,7 @@ def _update(report: CheckReport, path: Path) -> CheckReport:
         earlier = read_baseline(path).history if path.is_file() else ()
     except InvalidRequestError:  # what is replaced may be damaged
         earlier = ()
+    require_report_or_nothing(path, damaged=True)
     history = [*earlier, _entry(report)][-MOST_HISTORY:]
     report = dataclasses.replace(report, extras={**report.extras, "history": history})
     write_json(path, report_dict(report))

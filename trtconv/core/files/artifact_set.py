@@ -15,9 +15,8 @@ from typing import Any
 
 from trtconv.core.artifacts import beside, manifest_path, read_json, write_json
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.files.digest import sha256_file
+from trtconv.core.files.digest import SEAL, sha256_file
 
-SEAL = "content_sha256"
 EXPORT_AGAIN = "export the module again"
 # What to do where files of a set do not belong together.
 MIXED_SET = (

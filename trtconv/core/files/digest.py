@@ -7,6 +7,8 @@ import os
 import time
 from pathlib import Path
 
+# Where a manifest or a ledger holds the SHA-256 of what it says.
+SEAL = "content_sha256"
 # A kernel stamps changes by its tick, at most 10 ms long. One that follows a digest by more than that has another
 # stamp, so that the digest holds for as long as the stamp does.
 _TICK_NS = 50_000_000

@@ -23,8 +23,14 @@ _KINDS = (
 _STREAMS = ("a character device", "a FIFO")
 _LINKS = 40
 _LOOKED_AT = 4096
+MODEL, ENGINE = "an ONNX model", "an engine"
 # A text of such a name holds the place of a model, as a pointer of Git LFS does.
-_MODELS = (".onnx", ".engine", ".plan", ".trt")
+_MODELS = {
+    ".onnx": MODEL,
+    **dict.fromkeys((".engine", ".plan", ".trt"), ENGINE),
+    **dict.fromkeys((".safetensors", ".pt", ".pth", ".ckpt"), "a file of weights"),
+    ".pt2": "a program of torch.export",
+}
 _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
 
@@ -82,18 +88,26 @@ def require_distinct(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
         written.update(dict.fromkeys(keys, path))
 
 
-def require_no_text(path: Path) -> None:
-    """Raise InvalidRequestError where a model would replace a file of text: a module, a configuration, a report."""
-    if path.suffix in _MODELS or _kind(path) is not None or not path.is_file():
+def require_replaceable(path: Path, kind: str) -> None:
+    """Raise InvalidRequestError where a model of this kind would replace a file of another one.
+
+    That is text (a module, a configuration, a report), or a model, an engine or tensors by its name.
+    """
+    if _kind(path) is not None or not path.is_file():
         return
-    with open(path, "rb") as stream:
-        beginning = stream.read(_LOOKED_AT)
-    # Models, engines and tensors hold zeros or control characters in their first bytes.
-    if beginning and not beginning.translate(None, _PRINTABLE):
-        raise InvalidRequestError(
-            f"the output '{path}' exists and is a text file, which a model would replace",
-            hint="name another file, or remove that one",
-        )
+    other = _MODELS.get(path.suffix)
+    if other == kind:
+        return
+    if other is None:
+        with open(path, "rb") as stream:
+            beginning = stream.read(_LOOKED_AT)
+        # Models, engines and tensors hold zeros or control characters in their first bytes.
+        if not beginning or beginning.translate(None, _PRINTABLE):
+            return
+    raise InvalidRequestError(
+        f"the output '{path}' exists and is {other or 'a text file'}, which {kind} would replace",
+        hint="name another file, or remove that one",
+    )
 
 
 _OPEN = "an open descriptor"

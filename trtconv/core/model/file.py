@@ -33,6 +33,10 @@ _WEIGHTS = ("a file of weights", "name the module that they are for: trtconv con
 _OTHER_KINDS = {
     ".py": ("a Python file", "convert a module of it: trtconv convert {path}:FACTORY"),
     ".pt2": ("a program of torch.export", "convert it: trtconv convert {path}"),
+    **dict.fromkeys(
+        (".engine", ".plan", ".trt"),
+        ("an engine, which is built", "check it with trtconv check {path}, or name the ONNX file that it is of"),
+    ),
     **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin", ".safetensors"), _WEIGHTS),
 }
 _STRUCTURES: dict[tuple[str, int, int, int, int], onnx.ModelProto] = {}

@@ -69,6 +69,8 @@ def parse_target(text: str) -> Target:
         return Target(family, (11,))
     if family == "tensorrt" and (numbers[:2] == (8, 6) or numbers[0] in (10, 11)):
         return Target(family, numbers)
+    # Another version is no slip of the hand.
+    near = "" if family == "tensorrt" and numbers else did_you_mean(text, KNOWN_TARGETS)
     raise InvalidRequestError(
-        f"unknown target '{text}'{did_you_mean(text, KNOWN_TARGETS)}", hint="one of " + ", ".join(KNOWN_TARGETS)
+        f"unknown target '{text}'{near}", hint="one of " + ", ".join(KNOWN_TARGETS)
     )

@@ -16,7 +16,7 @@ INSTALL = "pip install 'model-signing>=1.1,<2' pyopenssl 'cyclonedx-python-lib>=
 # CycloneDX' types of components.
 MODEL, LIBRARY = "machine-learning-model", "library"
 # What the statement about the set covers, not what belongs to the model.
-_NO_PARTS = ("attestation", "bom", "report")
+_NO_PARTS = ("attestation", "bom", "report", "report_page")
 
 
 def bill_of_materials(files: SignedSet, version: str) -> str:

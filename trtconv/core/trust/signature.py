@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -78,11 +79,13 @@ class VerifiedSet:
 def sign_set(subject: Path, key: SigningKey, version: str, output: Path | None = None) -> SignResult:
     """Write the attestation and the bill of materials beside `subject`, and sign the set.
 
-    Raises InvalidRequestError for a mixed set or a key that cannot be used, OutputBusyError while another process
+    Raises InvalidRequestError for a mixed set, a key that cannot be used or a file in the signature's place that is
+    none, OutputBusyError while another process
     writes the set, MissingDependencyError without model-signing.
     """
     hashing, signing, _ = _library()
     signature = output or beside(subject, SIGNATURE)
+    _require_signature_or_nothing(signature)
     with locked_set(subject):
         files = read_set(subject)
         require_consistent(files)
@@ -239,6 +242,22 @@ def _signer(trust: Trust) -> str:
 
 def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:300]
+
+
+def _require_signature_or_nothing(path: Path) -> None:
+    """Raise InvalidRequestError where a file lies at `path` that is no signature, which is a bundle of sigstore."""
+    if path.is_file() and "mediaType" not in _json_object(path):
+        raise InvalidRequestError(
+            f"the signature '{path}' would replace a file that is none", hint="name another file, or remove that one"
+        )
+
+
+def _json_object(path: Path) -> Mapping[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _library() -> tuple[Any, Any, Any]:

@@ -21,8 +21,8 @@ SIGNATURE, ATTESTATION, BOM = ".sig", ".attestation.json", ".cdx.json"
 class SignedSet:
     """The files beside `subject` by role; `plugin:NAME` and `weights:NAME` are files that a manifest names.
 
-    Roles are those of `digest_set`, and `report`, `attestation`, `bom`. Manifests are parsed, empty where
-    there is none; `ledger` is read by its types, None where there is none.
+    Roles are those of `digest_set`, and `report`, `report_page`, `attestation`, `bom`. Manifests are parsed, empty
+    where there is none; `ledger` is read by its types, None where there is none.
     """
 
     subject: Path
@@ -52,7 +52,8 @@ def read_set(subject: Path) -> SignedSet:
         role: read_sealed(subject.with_name(files[role].name), role.replace("_", " "), hint) if role in files else {}
         for role, hint in (("manifest", "build the engine again"), ("model_manifest", EXPORT_AGAIN))
     }
-    for role, suffix in (("report", ".report.json"), ("attestation", ATTESTATION), ("bom", BOM)):
+    reports = (("report", ".report.json"), ("report_page", ".report.html"))
+    for role, suffix in (*reports, ("attestation", ATTESTATION), ("bom", BOM)):
         path = beside(subject, suffix)
         if path.is_file():
             files[role] = FileDigest(path.name, sha256_file(path))

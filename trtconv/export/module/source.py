@@ -87,8 +87,8 @@ def require_torch() -> None:
         raise MissingDependencyError("exporting a module needs torch", hint="pip install torch onnxscript")
 
 
-def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
-    """Import the object that `file.py:name` or `package.module:name` names. Errors are those of `load_module`."""
+def require_named(spec: str, base: Path, what: str) -> None:
+    """Raise InvalidRequestError for a spec that is none, or whose file is not there; nothing is imported for it."""
     module_path, colon, name = spec.rpartition(":")
     if not colon or not module_path or not name:
         named = _definitions(base / spec) if spec.endswith(".py") else []
@@ -102,6 +102,14 @@ def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
         )
     if module_path.endswith(".py"):
         _require_there(spec, base)
+        require_file(base / module_path, "module file")
+
+
+def load_function(spec: str, base: Path, what: str) -> Callable[..., Any]:
+    """Import the object that `file.py:name` or `package.module:name` names. Errors are those of `load_module`."""
+    require_named(spec, base, what)
+    module_path, _, name = spec.rpartition(":")
+    if module_path.endswith(".py"):
         namespace = _import_file(base / module_path, base)
     else:
         namespace = _import_name(module_path, base)

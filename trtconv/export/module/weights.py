@@ -87,6 +87,13 @@ def _read_state_dict(path: Path) -> Mapping[str, torch.Tensor]:
     try:
         loaded: Any = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
+        with open(path, "rb") as stream:
+            beginning = stream.read(2)
+        if beginning != b"PK" and not beginning.startswith(pickle.PROTO):
+            raise InvalidRequestError(
+                f"'{path}' is not a file of weights",
+                hint="name one that torch.save or safetensors.torch.save_file wrote from module.state_dict()",
+            ) from error
         raise InvalidRequestError(
             f"'{path}' holds more than tensors, and loading it could run code that it carries",
             hint="save module.state_dict() alone, best as safetensors (safetensors.torch.save_file)",

@@ -234,6 +234,10 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
     assert default_root() is None
     monkeypatch.setenv("TRTCONV_CACHE", str(tmp_path))
     assert default_root() == tmp_path
+    (tmp_path / "net.py").write_text("x = 1")
+    monkeypatch.setenv("TRTCONV_CACHE", str(tmp_path / "net.py"))
+    with pytest.raises(InvalidRequestError, match=r"TRTCONV_CACHE names .*, which is no folder"):
+        default_root()
     monkeypatch.delenv("TRTCONV_CACHE")
     assert default_root().name == "engines-v2"
 

@@ -45,12 +45,20 @@ class Lookup:
 
 
 def default_root() -> Path | None:
-    """Where engines are kept: `TRTCONV_CACHE` (a folder, or `off`), else the user's cache folder; None when off."""
+    """Where engines are kept: `TRTCONV_CACHE` (a folder, or `off`), else the user's cache folder; None when off.
+
+    Raises InvalidRequestError where the variable names a file.
+    """
     named = os.environ.get(VARIABLE, "")
     if named.lower() in _OFF and named:
         return None
     if named:
-        return Path(named).expanduser()
+        folder = Path(named).expanduser()
+        if folder.exists() and not folder.is_dir():
+            raise InvalidRequestError(
+                f"{VARIABLE} names '{named}', which is no folder", hint=f"set it to a folder, or to off: {VARIABLE}=off"
+            )
+        return folder
     from platformdirs import user_cache_path
 
     # `engines` is the unmarked folder of an earlier form.

@@ -1,0 +1,55 @@
+"""Reports replace reports alone: `--json net.py` would lose a module, `--html model.onnx` a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from trtconv.core.errors import InvalidRequestError
+from trtconv.core.files.digest import SEAL
+
+_LOOKED_AT = 1 << 16
+# The first words of a report in Markdown: its verdict.
+_VERDICTS = ("### ✅ `", "### ⚠️ `", "### ❌ `")
+
+
+def require_report_or_nothing(path: Path, *, damaged: bool = False) -> None:
+    """Raise InvalidRequestError where a regular file lies at `path` that is no report of trtconv's.
+
+    With `damaged` one in JSON that cannot be read any more may be replaced, too.
+    """
+    if not path.is_file() or _is_report(path) or (damaged and _is_damaged(path)):
+        return
+    raise InvalidRequestError(
+        f"the report '{path}' would replace a file that is no report", hint="name another file, or remove that one"
+    )
+
+
+def _is_report(path: Path) -> bool:
+    with open(path, "rb") as stream:
+        beginning = stream.read(_LOOKED_AT)
+    text = beginning.decode(errors="replace").lstrip("\ufeff \t\r\n")
+    if text.startswith("<"):
+        return "trtconv" in text
+    if text.startswith(("{", "[")):
+        return _is_json_report(path)
+    return not text or text.startswith(_VERDICTS)
+
+
+def _is_damaged(path: Path) -> bool:
+    data = path.read_bytes()
+    try:
+        return bool(json.loads(data) == {})
+    except (ValueError, RecursionError):
+        return data.lstrip()[:1] == b"{"
+
+
+def _is_json_report(path: Path) -> bool:
+    """True for an own document, for SARIF and for a report of code quality; a manifest has a seal."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+    if isinstance(data, list):
+        return all(isinstance(item, dict) and "fingerprint" in item for item in data)
+    return isinstance(data, dict) and SEAL not in data and ("$schema" in data or {"schema", "kind"} <= data.keys())
