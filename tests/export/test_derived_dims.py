@@ -41,6 +41,17 @@ OTHERS = {
         ["x:float32[N,2,H,W]", "places:float32[1,H*W,2]"],
         "N=1:1:2 H=2:4:6 W=3:4:7",
     ),
+    "odd lengths": (
+        "def forward(self, x):\n        return x[:, x.shape[1] // 2] + x.mean(1)",
+        ["x:float32[N,2*T+1]"],
+        "N=1:1:2 T=1:4:9",
+    ),
+    "new tokens that no axis counts": (
+        "def forward(self, x, past, mask):\n        kept = x[:, past.shape[1]:]\n"
+        "        return (x @ x.mT).masked_fill(~mask[:, None], -9.0).softmax(-1) @ x, kept * 2",
+        ["x:float32[N,P+S,6]", "past:float32[N,P,6]", "mask:bool[N,P+S]"],
+        "N=1:1:2 P=1:3:5 S=1:2:4",
+    ),
 }
 
 

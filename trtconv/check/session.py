@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.check.compare.subjects import Subject, open_subject
 from trtconv.core.dtypes import parse_dtype
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.shape_space.derived import derived_from, is_derived, size_of
+from trtconv.core.shape_space.derived import derived_from, is_derived, size_of, solve_names
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.trust.trust import NO_CODE, EngineCode, Trust
 
@@ -30,12 +30,16 @@ class Session:
         self._told = 0
         self._warned_outside = False
 
-    def __call__(self, **inputs: Any) -> dict[str, Array]:
+    def __call__(self, *arrays_by_position: Any, **inputs: Any) -> dict[str, Array]:
         """Run once. Raises InvalidRequestError for an input that is missing, of another type or shape, or unknown.
 
         Warns once of sizes outside the ranges that the file was compared over.
         """
         names = [spec.name for spec in self.inputs]
+        if arrays_by_position:
+            raise InvalidRequestError(
+                "inputs are given by name", hint="write " + ", ".join(f"{name}=..." for name in names)
+            )
         wrong = next((n for n in inputs if n not in names), None) or next((n for n in names if n not in inputs), None)
         if wrong is not None:
             problem = "has no value" if wrong in names else f"does not exist{did_you_mean(wrong, names)}"
@@ -117,10 +121,10 @@ def _fitting_sizes(specs: Sequence[TensorSpec], arrays: Mapping[str, Array]) -> 
         plain = [(d, n) for d, n in pairs if not is_derived(d)]
         if not (fits and all(sizes.setdefault(d, n) == n if isinstance(d, str) else d in (n, -1) for d, n in plain)):
             raise _misfit(spec, array, sizes)
+    sizes = solve_names(pair for s in specs for pair in zip(s.dims, arrays[s.name].shape, strict=True))
     for spec in specs:
-        pairs = list(zip(spec.dims, arrays[spec.name].shape, strict=True))
-        derived = [(d, n) for d, n in pairs if is_derived(d)]
-        if any(size_of(d, {**dict.fromkeys(derived_from(d), n), **sizes}) != n for d, n in derived):
+        derived = [(d, n) for d, n in zip(spec.dims, arrays[spec.name].shape, strict=True) if is_derived(d)]
+        if any(sizes.keys() >= {*derived_from(d)} and size_of(d, sizes) != n for d, n in derived):
             raise _misfit(spec, arrays[spec.name], sizes)
     return sizes
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trtconv.core.dtypes import DType, parse_dtype
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.shape_space.derived import derived_from, is_derived, is_name, names_of, size_of
+from trtconv.core.shape_space.derived import derived_from, is_derived, names_of, size_of
 from trtconv.core.shape_space.space import ShapeSpace, require_size
 
 _SPEC = re.compile(
@@ -188,15 +188,8 @@ def require_ranges(specs: Iterable[TensorSpec], space: ShapeSpace) -> None:
 
 
 def _require_derivable(specs: tuple[TensorSpec, ...], space: ShapeSpace) -> None:
-    """Raise InvalidRequestError for a derived dim of a name that no axis has by itself, or that is below 0."""
-    plain = {d for s in specs for d in s.dims if is_name(d)}
+    """Raise InvalidRequestError for a derived dim that is below 0."""
     for spec, dim in ((s, d) for s in specs for d in s.dims if is_derived(d)):
-        alone = next((n for n in derived_from(dim) if n not in plain), None)
-        if alone is not None:
-            raise InvalidRequestError(
-                f"the dim '{dim}' of input '{spec.name}' follows from '{alone}', which no axis has by itself",
-                hint="give it a name of its own with --input, and its range with --dynamic",
-            )
         if space[dim].min < 0:
             raise InvalidRequestError(
                 f"the dim '{dim}' of input '{spec.name}' is {space[dim].min} at the least sizes",

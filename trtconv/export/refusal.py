@@ -61,8 +61,8 @@ EMPTY = (
     "torch: give ranges with --dynamic in which it has some, or pad what it is cut from"
 )
 OF_NOTHING = (
-    "a size is 0 there, and of no elements ONNX gives something else than torch (whose mean is NaN and whose `any` is "
-    "False): give ranges with --dynamic from 1 on, or return early for that size (if y.shape[1] == 0)"
+    "a size is 0 there, and of no elements ONNX gives something else than torch (whose variance is NaN): give "
+    "ranges with --dynamic from 1 on, or return early for that size (if y.shape[1] == 0)"
 )
 TEXT_OF_SIZE = (
     "a traced size has another text than its number: compare sizes as numbers, hold what depends on one in a tensor "

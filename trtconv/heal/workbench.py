@@ -20,8 +20,7 @@ from trtconv.core.progress import Progress
 from trtconv.core.report import OutputComparison
 from trtconv.core.requests import BuildRequest, CheckRequest, RewriteRequest
 from trtconv.core.requests.build import is_on
-from trtconv.core.shape_space.derived import is_name
-from trtconv.core.shape_space.space import DimRange, ShapeSpace
+from trtconv.core.shape_space.space import DimRange, ShapeSpace, space_of_axes
 from trtconv.heal.trial import CureTrial, Diagnosis, Variant
 from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.reference import read_samples
@@ -262,11 +261,6 @@ def profile_spaces(model: onnx.ModelProto, profiles: tuple[Profile, ...]) -> tup
     specs = [tensor_spec(v) for v in model.graph.input]
     spaces = []
     for profile in profiles:
-        ranges = {}
-        for spec in specs:
-            for axis, dim in enumerate(spec.dims):
-                if is_name(dim) and spec.name in profile:
-                    low, opt, high = (shape[axis] for shape in profile[spec.name])
-                    ranges[dim] = DimRange(low, opt, high)
-        spaces.append(ShapeSpace(tuple(ranges.items())))
+        axes = ((dim, axis, profile[s.name]) for s in specs if s.name in profile for axis, dim in enumerate(s.dims))
+        spaces.append(space_of_axes((dim, DimRange(*(shape[axis] for shape in shapes))) for dim, axis, shapes in axes))
     return tuple(spaces)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.requests import CheckRequest
-from trtconv.core.shape_space.derived import is_name
-from trtconv.core.shape_space.space import DimRange, ShapeSpace
+from trtconv.core.shape_space.space import DimRange, ShapeSpace, space_of_axes
 from trtconv.core.tensors import TensorSpec
 from trtconv.proof.original import FILE
 
@@ -82,22 +81,20 @@ def _pairs(originals: Sequence[str], others: Sequence[str], what: str) -> dict[s
 def _taken_sizes(subject: Subject, inputs: Sequence[TensorSpec], names: Mapping[str, str]) -> ShapeSpace:
     """The ranges that the subject says it takes, under the file's names: an engine's first profile, a file's record."""
     subject_specs = {s.name: s for s in subject.inputs}
-    ranges: dict[str, DimRange] = {}
+    ranges: list[tuple[int | str, DimRange]] = []
     for spec in inputs:
         other = subject_specs.get(names[spec.name])
         if other is None or len(other.dims) != len(spec.dims):
             continue
         triple: Any = subject.profiles[0].get(other.name) if subject.profiles else None
         for axis, (dim, own) in enumerate(zip(spec.dims, other.dims, strict=True)):
-            if not is_name(dim):
-                continue
             if triple is not None:
-                ranges[dim] = DimRange(triple[0][axis], triple[1][axis], triple[2][axis])
+                ranges.append((dim, DimRange(triple[0][axis], triple[1][axis], triple[2][axis])))
             elif isinstance(own, int) and own >= 0:
-                ranges[dim] = DimRange(own, own, own)
+                ranges.append((dim, DimRange(own, own, own)))
             elif isinstance(own, str) and own in subject.space:
-                ranges[dim] = subject.space[own]
-    return ShapeSpace(tuple(ranges.items()))
+                ranges.append((dim, subject.space[own]))
+    return space_of_axes(ranges)
 
 
 @contextmanager

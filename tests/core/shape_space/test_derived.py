@@ -10,9 +10,9 @@ from onnx import helper as h
 from trtconv.check.session import _fitting_sizes
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.dim_names import name_dims
-from trtconv.core.shape_space.derived import derived_from, names_of, size_of
+from trtconv.core.shape_space.derived import derived_from, names_of, size_of, solve_names
 from trtconv.core.shape_space.padding import padded_inputs
-from trtconv.core.shape_space.space import DimRange, parse_space
+from trtconv.core.shape_space.space import DimRange, parse_space, space_of_axes
 from trtconv.core.tensors import parse_tensor, require_ranges
 
 SPACE = parse_space(["N=1:2:4", "P=0:4:7", "S=1:1:3"])
@@ -66,7 +66,6 @@ def test_an_input_has_the_shapes_and_the_range_that_follow():
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        (("x:float32[N,P]", "m:float32[N,P+S]"), "follows from 'S', which no axis has by itself"),
         (("x:float32[N,P,S]", "m:float32[N,2*P-3]"), "the dim '2*P-3' of input 'm' is -3 at the least sizes"),
         (("x:float32[N,P,S]", "m:float32[N,9-P]"), "nor follows from named ones"),
         (("x:float32[N,P,S]", "m:float32[N,P+U]"), "input 'm' has a dim 'U' without a range"),
@@ -77,6 +76,24 @@ def test_one_that_cannot_be_is_refused(inputs, message):
         require_ranges([parse_tensor(i) for i in inputs], SPACE)
     assert message in caught.value.message
     assert caught.value.hint
+
+
+def test_names_that_no_axis_has_by_itself_are_solved_for():
+    assert solve_names([("N", 2), ("P", 5), ("P+S", 6)]) == {"N": 2, "P": 5, "S": 1}
+    assert solve_names([("2*T+1", 13), ("N", 2), (3, 3)]) == {"N": 2, "T": 6}
+    assert solve_names([("H//16", 20)]) == {"H": 320}
+    assert solve_names([("2*T+1", 12)]) == {}
+    assert solve_names([("P+S", 6)]) == {}
+    assert solve_names([("P+S+U", 9), ("P+S", 7), ("P", 4)]) == {"P": 4, "S": 3, "U": 2}
+    space = space_of_axes([("2*T+1", DimRange(3, 13, 25)), ("N", DimRange(1, 2, 3)), ("P+S", DimRange(1, 2, 3))])
+    assert dict(space.dims) == {"N": DimRange(1, 2, 3), "T": DimRange(1, 6, 12)}
+
+
+def test_arrays_of_a_name_that_no_axis_has_by_itself():
+    spec = parse_tensor("x:float32[N,2*T+1]")
+    assert _fitting_sizes([spec], {"x": np.ones((2, 13), np.float32)}) == {"N": 2, "T": 6}
+    alone = parse_tensor("x:float32[N,P+S]")
+    assert _fitting_sizes([alone], {"x": np.ones((2, 5), np.float32)}) == {"N": 2}
 
 
 def test_a_padded_dim_has_none_that_follow():

@@ -7,9 +7,10 @@ those at the ends of the others' ranges.
 from __future__ import annotations
 
 import ast
+import bisect
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeGuard
 
 _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
@@ -19,6 +20,7 @@ _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
 }
 LONGEST = 200
+LARGEST_SIZE = 2**31
 
 
 def derived_from(dim: str) -> tuple[str, ...]:
@@ -52,6 +54,31 @@ def size_of(dim: int | str, sizes: Mapping[str, Any]) -> Any:
     if not names:
         raise KeyError(dim)
     return _evaluate(tree, sizes)
+
+
+def solve_names(sizes: Iterable[tuple[int | str, int]]) -> dict[str, int]:
+    """The named dims of axes that have these sizes: of `P` and `P+S` both P and S.
+
+    A name that stands in derived dims alone gets the least size that gives theirs. One that does not follow from the
+    sizes has none: `S` where `P+S` is all that there is.
+    """
+    pairs = list(sizes)
+    names: dict[str, int] = {}
+    for dim, size in pairs:
+        if is_name(dim):
+            names.setdefault(dim, size)
+    waiting = [(dim, size) for dim, size in pairs if is_derived(dim)]
+    while True:
+        unknown = ((dim, size, [n for n in derived_from(dim) if n not in names]) for dim, size in waiting)
+        solved = next(((dim, size, others[0]) for dim, size, others in unknown if len(others) == 1), None)
+        if solved is None:
+            return names
+        dim, size, name = solved
+        waiting.remove((dim, size))
+        # It rises with the name.
+        least = bisect.bisect_left(range(LARGEST_SIZE), size, key=lambda n: size_of(dim, {**names, name: n}))
+        if size_of(dim, {**names, name: least}) == size:
+            names[name] = least
 
 
 @functools.lru_cache(4096)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.shape_space.derived import derived_from, is_derived, size_of
+from trtconv.core.shape_space.derived import derived_from, is_derived, size_of, solve_names
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RANGE = re.compile(r"(?P<min>\d+):(?P<opt>\d+):(?P<max>\d+)(?:%(?P<multiple>\d+))?\Z")
@@ -161,3 +161,11 @@ def parse_space(items: Iterable[str]) -> ShapeSpace:
             raise InvalidRequestError(f"the dim '{name}' is given twice", hint="keep one range for it")
         dims.append((name, rng))
     return ShapeSpace(tuple(dims))
+
+
+def space_of_axes(axes: Iterable[tuple[int | str, DimRange]]) -> ShapeSpace:
+    """The ranges of the named dims of axes that have these, those of names in derived dims alone solved for."""
+    pairs = list(axes)
+    ends = [solve_names((dim, getattr(r, end)) for dim, r in pairs) for end in ("min", "opt", "max")]
+    names = [name for name in ends[0] if all(name in end for end in ends)]
+    return ShapeSpace(tuple((name, DimRange(*(end[name] for end in ends))) for name in names))

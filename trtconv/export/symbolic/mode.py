@@ -54,6 +54,8 @@ from trtconv.export.symbolic.recording.conversions import settled_conversions
 from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
 from trtconv.export.symbolic.recording.errors import RecordedErrors
 from trtconv.export.symbolic.recording.keywords import with_names_of_torch, with_plain_flags
+from trtconv.export.symbolic.recording.seeded import SeededDraws
+from trtconv.export.symbolic.recording.vmapped import vmap_by_sizes
 from trtconv.export.symbolic.resampling import resize
 from trtconv.export.symbolic.resampling.adaptive import adaptive_pool
 from trtconv.export.symbolic.resampling.pooling import average_pool, embedding_bag, max_pool
@@ -148,7 +150,7 @@ def handlers() -> Mapping[str, Handler]:
         "index_reduce": writes.index_reduce, "fill_diagonal_": writes.fill_diagonal,
         "put": sums.put, "index_add": sums.index_add, "as_strided": memory.as_strided, "stride": memory.stride,
         "diagonal_scatter": writes.diagonal_scatter,
-        "index_put": sums.index_put,
+        "index_put": sums.index_put, "bincount": sums.bincount,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
         **dict.fromkeys(("matmul", "__matmul__", "bmm", "mm", "mv", "dot"), small_integers.product),
         "cumsum": running_sums.cumsum,
@@ -167,7 +169,7 @@ def handlers() -> Mapping[str, Handler]:
         **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), order.join),
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
         "fake_quantize_per_channel_affine": numerics.fake_quantize_by_channel,
-        "cross_entropy": losses.cross_entropy, "soft_margin_loss": losses.soft_margin_loss,
+        "cross_entropy": losses.cross_entropy, "nll_loss": losses.nll_loss, "soft_margin_loss": losses.soft_margin_loss,
         "binary_cross_entropy_with_logits": losses.binary_cross_entropy_with_logits,
         "embedding_bag": embedding_bag, "embedding": embeddings.embedding,
         "scaled_dot_product_attention": attention.scaled_dot_product_attention,
@@ -256,6 +258,7 @@ def symbolic_functions() -> Iterator[RecordedAliases]:
     from torch.overrides import TorchFunctionMode
 
     table, bound, errors, aliases = handlers(), SizeBound(), RecordedErrors(), RecordedAliases()
+    draws = SeededDraws()
     # Another function has the first one's name, and all attributes have the second one's.
     renamed: dict[Any, str] = {torch.Tensor.unfold: "Tensor.unfold", torch.Tensor.data.__get__: "Tensor.data"}
     renamed |= {torch.Tensor.data.__set__: "Tensor.data=", torch.Tensor.real.__get__: "Tensor.real"}
@@ -285,6 +288,9 @@ def symbolic_functions() -> Iterator[RecordedAliases]:
 
         def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
             result = converted_first(name, args, named, self.cast, lambda a, n: self.call(func, name, a, n))
+            if result is not NotImplemented:
+                return result
+            result = draws.constant(func, name, args, named)
             if result is not NotImplemented:
                 return result
             result = computed_in_float32(name, args, named, lambda a, n: self.call(func, name, a, n))
@@ -320,6 +326,8 @@ def symbolic_functions() -> Iterator[RecordedAliases]:
         attention.flexible_attention_by_steps(),
         attention.causal_by_size(),
         packed.sequences_counted(),
+        vmap_by_sizes(),
+        draws.noted(),
         # What `copy.copy` gives shares its memory.
         mock.patch.object(torch.Tensor, "__copy__", lambda tensor: tensor.view_as(tensor), create=True),
         in_threads(errors.in_thread),

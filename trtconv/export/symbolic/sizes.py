@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice, product
 from typing import Any
 
-from trtconv.export.sizes.exact.floats import exact_float
+from trtconv.export.sizes.exact.floats import exact_float, range_of
 from trtconv.export.symbolic.arithmetic import size_steps
+
+# Joint sizes at which the formula of a size is computed.
+MOST_SIZES = 400
 
 
 def stays(value: Any) -> bool:
@@ -38,6 +42,27 @@ def is_selection(size: Any) -> bool:
     import torch
 
     return isinstance(size, torch.SymInt) and size.node.hint is None
+
+
+def may_be_empty(size: Any) -> bool:
+    """True for 0, for what a mask takes, and for the size of a slice that is 0 somewhere (`x[:, n:]`)."""
+    import torch
+
+    if not isinstance(size, torch.SymInt) or _is_constant(size):
+        return not isinstance(size, torch.Tensor) and int(size) == 0
+    if is_selection(size):
+        return True
+    from sympy import Integer  # type: ignore[import-untyped]
+
+    expression, env = size.node.expr, size.node.shape_env
+    symbols = sorted(expression.free_symbols, key=str)
+    ranges = [range_of(env, symbol) for symbol in symbols]
+    if expression.is_Symbol or None in ranges:
+        return False
+    # The smallest sizes and the largest: an interval would call T - T % 8 empty where T is 8 at least.
+    values = [[*range(max(r[0], 1), min(r[0] + 9, r[1])), r[1]] for r in ranges if r is not None]
+    at_sizes = islice(product(*values), MOST_SIZES)
+    return any(expression.xreplace(dict(zip(symbols, map(Integer, at), strict=True))) <= 0 for at in at_sizes)
 
 
 def any_symbolic(values: Sequence[Any]) -> bool:

@@ -8,6 +8,14 @@ from trtconv.core.errors import AccuracyError
 
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
 CASES = {
+    "a set": (
+        "        y = x[:, 0]\n"
+        "        for t in range(x.shape[1]):\n"
+        "            for k in sorted({0, t // 2}):\n"
+        "                y = y + x[:, k]\n"
+        "        return y\n",
+        "`for k in sorted({0, t // 2}):` has a form that loops of files lack (Set)",
+    ),
     "a state that is None in some steps": (
         "        last, outs = None, []\n"
         "        for t, row in enumerate(x.unbind(1)):\n"

@@ -10,6 +10,10 @@ LINES = {
     "products": ("int8", "y = x * 99; return y @ y.mT, torch.mm(x.mT, y), torch.matmul(y[:, None], x[..., None])"),
     "powers": ("int8", "y = x * 37; return y.square(), y ** 3, x.to(torch.uint8) ** 5, y.floor(), x.ceil().trunc()"),
     "int16": ("int16", "return (x * 9999).cumsum(1, dtype=torch.int16), x.cumsum(1)"),
+    "of nothing": (
+        "float32",
+        "n = x.shape[1]; b = x > 0; none = b[:, n:]; return none.any(1), none.all(1), x[:, n - n // 2 * 2:].any(1)",
+    ),
     "booleans": (
         "float32",
         "k = x > 0; s = k.sort(1, descending=True); return k.argsort(dim=1, stable=True), s.values, s.indices",

@@ -12,6 +12,7 @@ from unittest import mock
 from trtconv.export.exporters.functional.forms import FORMS, UnknownFormError
 from trtconv.export.exporters.functional.in_place import write_out_of_place
 from trtconv.export.exporters.functional.registry import remembered_forms
+from trtconv.export.exporters.functional.weights import fold_weights
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def rewritten_by_node() -> Iterator[None]:
     """In the block, torch.onnx.export has a program rewritten node by node; as a whole where a node has no form."""
     from torch.export import _unlift
-    from torch.onnx._internal.exporter import _core
+    from torch.onnx._internal.exporter import _core, _decomp
 
     prepare = _core._prepare_exported_program_for_export
 
@@ -31,7 +32,8 @@ def rewritten_by_node() -> Iterator[None]:
         except Exception:  # noqa: BLE001 - torch raises whatever an operator makes it raise; its own way is the other one
             # torch would run the conditions on sizes again, and fix these: Python's `min` asks which is less.
             with mock.patch.object(_unlift, "_ok_to_generate_guards_fn", return_value=False):
-                return prepare(program, registry=registry)
+                decomposed = prepare(program, registry=registry)
+            return fold_weights(decomposed, set(_decomp.get_onnx_implemented_overloads(registry)))
 
     with remembered_forms(), mock.patch.object(_core, "_prepare_exported_program_for_export", by_node):
         yield

@@ -28,8 +28,23 @@ def forms(opset: int) -> dict[str, Form]:
         "cumsum": _running_sum(values.plain_form("cumsum", opset)),
         **{name: _compare(values.plain_form(name, opset)) for name in COMPARISONS},
         **{name: _with_factor(values.plain_form(name, opset), of=1) for name in ("add", "sub")},
+        "full": _full(values.plain_form("full", opset)),
         "rsub": _with_factor(values.plain_form("rsub", opset), of=0),
     }
+
+
+def _full(plain: Form) -> Form:
+    """A tensor of one number, which without a type has that of the number; torch's form makes floats."""
+
+    def full(graph: Any, sizes: Any, value: Any, dtype: Any, *rest: Any) -> Any:
+        from torch.onnx import symbolic_helper
+        from torch.onnx._internal.torchscript_exporter._type_utils import JitScalarType
+
+        if symbolic_helper._is_none(dtype) and values.kind_of(value) in (JitScalarType.INT64, JitScalarType.BOOL):
+            dtype = values.kind_of(value)
+        return plain(graph, sizes, value, dtype, *rest)
+
+    return full
 
 
 def floor_divide(graph: Any, dividend: Any, divisor: Any) -> Any:

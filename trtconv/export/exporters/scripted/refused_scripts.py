@@ -14,6 +14,7 @@ from trtconv.core.errors import UnsupportedError
 _NONE = re.compile(r"Variable '(\w+)' previously had type NoneType")
 _TYPES = re.compile(r"instead found type '([^']+)'")
 _MARKED = re.compile(r"^(.*)\n\s*[~^]+ <--- HERE", re.MULTILINE)
+_KIND = re.compile(r"^(.+?) (?:aren't|isn't|are not|is not) supported:?$")
 _CALL = "Arguments for call are not valid"
 _NAMESPACES_OF_TORCH = ("aten", "prim", "prims", "onnx", "torchvision", "quantized")
 
@@ -30,6 +31,9 @@ def why_no_script(error: Exception) -> str:
         return f"'{starts_as_none[1]}' is None before it and a tensor in it, and a loop of a file carries on one type"
     first = text.split("\n")[0] or repr(error)
     marked = _MARKED.search(text)
+    kind = _KIND.match(first)
+    if kind is not None and marked is not None:
+        return f"`{marked[1].strip()}` has a form that loops of files lack ({kind[1]})"
     if not first.startswith(_CALL) or marked is None:
         return first
     code = marked[1].strip()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from trtconv.core.shape_space.derived import is_derived, is_name, size_of
+from trtconv.core.shape_space.derived import is_derived, is_name, names_of, size_of
 from trtconv.export.exporters.trace import Trace
 
 # torch reads the names of dims in its own message as formulas of SymPy, in which S, N, E and I are something else.
@@ -73,7 +73,8 @@ def derived_sizes(trace: Trace) -> Iterator[None]:
         sizes = {dim: size for dim, size in axes if is_name(dim)}
         for dim, size in axes:
             node = getattr(size, "node", None)
-            if is_derived(dim) and node is not None and node.expr.is_Symbol:
+            # Of a name that no axis has by itself there is no symbol, and the derived axis keeps its own.
+            if is_derived(dim) and node is not None and node.expr.is_Symbol and sizes.keys() >= {*names_of(dim)}:
                 derived = getattr(size_of(dim, sizes), "node", None)
                 if derived is not None:
                     node.shape_env._set_replacement(node.expr, derived.expr, "derived")

@@ -10,6 +10,7 @@ from unittest import mock
 
 from trtconv.export.module.noise.closures import deep_copy
 from trtconv.export.module.noise.shared_casts import SharedCasts
+from trtconv.export.module.noise.single_draws import drawn_in_single, draws
 from trtconv.export.recurrent.calls import layer_calls
 from trtconv.export.sizes.work import watching_mode
 from trtconv.proof.noise.coordinates import MOVED_BY
@@ -76,7 +77,8 @@ def wide_floats() -> Iterator[set[str]]:
     torch's functions: under a mode for functions nn.TransformerEncoder would go another way.
 
     `torch.finfo` answers as of float32: with another epsilon or lowest number the twin would be another function, and
-    its distance no rounding. For the same reason a resize to the nearest picks the elements that it picks in FP32.
+    its distance no rounding. For the same reason a resize to the nearest picks the elements that it picks in FP32, and
+    random numbers are drawn in FP32.
     SharedCastError is raised where a cast that is none in FP32 is written in place.
     """
     import torch
@@ -101,6 +103,8 @@ def wide_floats() -> Iterator[set[str]]:
             names.add(func.overloadpacket.__name__)
             if func.overloadpacket.__name__ in NEAREST and args[0].dtype is torch.float64:
                 return _picked_in_single(func, *args, **kwargs)
+            if draws(func):
+                return drawn_in_single(func, args, kwargs)
             casts.require_unwritten(func, args)
             result = func(*(widened(v) for v in args), **{name: widened(v) for name, v in kwargs.items()})
             casts.note(func, args, kwargs, result)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from trtconv.export.symbolic.sizes import is_selection, maximum, reduced_axes, without_axes
+from trtconv.export.symbolic.sizes import maximum, may_be_empty, reduced_axes, without_axes
 
 Handler = Callable[..., Any]
 
@@ -54,7 +54,7 @@ def deviation(*, root: bool, with_mean: bool = False) -> Handler:
 
 def _first(x: Any, axes: list[int]) -> Any:
     """One of the elements along the axes, each of which keeps a size of one."""
-    if any(is_selection(x.shape[axis]) for axis in axes):
+    if any(may_be_empty(x.shape[axis]) for axis in axes):
         # Of nothing there is no first one; and a maximum of what a mask takes is one over all of its tensor.
         return x.amax(axes, keepdim=True)
     for axis in axes:
@@ -63,8 +63,8 @@ def _first(x: Any, axes: list[int]) -> Any:
 
 
 def mean(func: Any, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The mean of what a mask takes, which of nothing is NaN: ONNX Runtime's is 0."""
+    """The mean of what a mask takes, or of a slice by sizes, which of nothing is NaN: ONNX Runtime's is 0."""
     axes = reduced_axes(x, dim)
-    if dtype is not None or not x.dtype.is_floating_point or not any(is_selection(x.shape[axis]) for axis in axes):
+    if dtype is not None or not x.dtype.is_floating_point or not any(may_be_empty(x.shape[axis]) for axis in axes):
         return NotImplemented
     return x.sum(axes, keepdim=keepdim) / math.prod(x.shape[axis] for axis in axes)

@@ -18,18 +18,18 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Probabilities as the target; and smoothed labels: (1 - e) nll + e / C sum_c -log p_c.
+    """Classes or probabilities as the target; with smoothed labels (1 - e) nll + e / C sum_c -log p_c.
 
     Logits are [N, C, ...] or [C], classes [N, ...] or one.
 
-    ONNX's SoftmaxCrossEntropyLoss has neither. ATen, LossNLL.cpp, `cross_entropy_loss_label_smoothing` and
+    TensorRT has no SoftmaxCrossEntropyLoss. ATen, LossNLL.cpp, `cross_entropy_loss_label_smoothing` and
     `cross_entropy_loss_prob_target`: the mean is over the weights of the classes that are meant.
     """
     import torch
     import torch.nn.functional as F
 
     probabilities = target.is_floating_point()
-    if not (label_smoothing or probabilities) or size_average is not None or reduce is not None:
+    if size_average is not None or reduce is not None:
         return NotImplemented
     axis = 1 if input.dim() > 1 else 0
     classes = input.shape[axis]
@@ -40,7 +40,9 @@ def cross_entropy(
         meant = target * (1.0 - label_smoothing) + label_smoothing / classes if label_smoothing else target
         loss = -(weighted * meant).sum(axis)
         return reduced(loss, reduction)
-    plain = F.nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
+    plain = nll_loss(func, logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
+    if not label_smoothing:
+        return plain
     ignored = target == ignore_index
     smooth = -weighted.sum(axis)
     smooth = torch.where(ignored, torch.zeros_like(smooth), smooth)
@@ -52,6 +54,36 @@ def cross_entropy(
             counted = counted * weight[torch.where(ignored, torch.zeros_like(target), target)]
         smooth = smooth.sum() / counted.sum()
     return (1.0 - label_smoothing) * plain + smooth * (label_smoothing / classes)
+
+
+def nll_loss(
+    func: Any,
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """-w[y] log p[y] by a gather, of logarithms [N, C, ...] or [C]; TensorRT has no NegativeLogLikelihoodLoss.
+
+    ATen, LossNLL.cpp: what is ignored counts for nothing, and the mean is over the weights.
+    """
+    import torch
+
+    if size_average is not None or reduce is not None or reduction not in ("none", "mean", "sum"):
+        return NotImplemented
+    axis = 1 if input.dim() > 1 else 0
+    ignored = target == ignore_index
+    classes = torch.where(ignored, torch.zeros_like(target), target)
+    loss = -input.gather(axis, classes.unsqueeze(axis)).squeeze(axis)
+    counted = (~ignored).to(input.dtype)
+    if weight is not None:
+        counted = counted * weight[classes]
+        loss = loss * weight[classes]
+    loss = torch.where(ignored, torch.zeros_like(loss), loss)
+    return loss.sum() / counted.sum() if reduction == "mean" else reduced(loss, reduction)
 
 
 def binary_cross_entropy_with_logits(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trtconv.export.symbolic.sizes import is_symbolic
+
 
 def index_add(func: Any, input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     """Slices added at an index along one axis."""
@@ -55,3 +57,19 @@ def _from_the_start(index: Any, size: Any) -> Any:
     import torch
 
     return torch.where(index < 0, index + size, index)
+
+
+def bincount(func: Any, x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """`bincount` of whole numbers under a length by size, [minlength]; torch's own has a length by the values.
+
+    A number beyond it would make torch's result longer; the file, which has no such element, does not run there.
+    """
+    import torch
+
+    if not is_symbolic(minlength):
+        return NotImplemented
+    if weights is None:
+        counted = torch.ones_like(x, dtype=torch.int64)
+    else:
+        counted = weights if weights.dtype == torch.float32 else weights.to(torch.float64)
+    return torch.zeros(minlength, dtype=counted.dtype, device=x.device).index_add(0, x.to(torch.int64), counted)

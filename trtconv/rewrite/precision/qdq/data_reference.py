@@ -18,7 +18,7 @@ from trtconv.core.data.split import Parts
 from trtconv.core.files.digest import sha256_file
 from trtconv.core.model.file import Signature, load_weights, set_metadata, signature
 from trtconv.core.model.provenance import REFERENCE_KEY
-from trtconv.core.shape_space.derived import is_name
+from trtconv.core.shape_space.derived import solve_names
 from trtconv.proof.original import DATA
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.reference import ReferenceInfo, ReferenceSample, write_reference
@@ -71,9 +71,6 @@ def _noise(
 
 
 def _dims(source: onnx.ModelProto, batch: Batch) -> tuple[tuple[str, int], ...]:
-    sizes: dict[str, int] = {}
-    for spec in signature(source).inputs:
-        for dim, size in zip(spec.dims, batch.inputs[spec.name].shape, strict=True):
-            if is_name(dim):
-                sizes[dim] = int(size)
-    return tuple(sizes.items())
+    specs = signature(source).inputs
+    pairs = (pair for s in specs for pair in zip(s.dims, map(int, batch.inputs[s.name].shape), strict=True))
+    return tuple(solve_names(pairs).items())

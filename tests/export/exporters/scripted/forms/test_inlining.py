@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from trtconv.export.exporters.scripted.forms.elements.inlining import inline_methods
+from trtconv.export.exporters.scripted.forms.elements.inlining import inline_local_functions, inline_methods
 from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 
 
@@ -152,3 +152,57 @@ def test_a_method_that_is_handed_a_part_is_written_out(x):
     scope = {}
     exec(compile(ast.fix_missing_locations(ast.Module([inlined], [])), "f", "exec"), scope)
     assert scope["handed_a_part"](Net(), list(x)) == Net().handed_a_part(list(x))
+
+
+LOCAL = {
+    "two lines": ("def half(q):\n        q = q + 1\n        return q / 2", "y = half(a) * half(a * b)"),
+    "a default and a name": ("def f(q, by=2, *, unused=1):\n        r = q * by\n        return r", "y = a"),
+    "variables around it": (
+        "def f(q, by=2):\n        r = q * by + a\n        return r",
+        "a = a + 1\n    y = f(q=a, by=b) + f(b)",
+    ),
+    "several results": ("def f(q):\n        s = q + 1\n        return s, s * q", "b, y = f(a)\n    y = y + b"),
+    "in a loop": (
+        "def f(q):\n        s = q + a\n        return s",
+        "y = b\n    for _ in range(3):\n        y = f(y) + f(a)",
+    ),
+    "one in another": (
+        "def f(q):\n        s = q + 1\n        return s\n    def g(q):\n        s = f(q)\n        return s * f(s)",
+        "y = g(a) + f(b)",
+    ),
+}
+LOCAL_STAYS = {
+    "passed on": "def f(q):\n        q = q + 1\n        return q\n    return list(map(f, [a, b]))",
+    "two ends": "def f(q):\n        if q > 2:\n            return q\n        return q + 1\n    return f(a)",
+    "itself": "def f(q):\n        r = 0 if q < 1 else f(q - 1)\n        return r\n    return f(a)",
+    "behind a condition": "def f(q):\n        q = q + 1\n        return q\n    return a if a > b else f(b)",
+    "set again": "def f(q):\n        q = q + 1\n        return q\n    f = abs\n    return f(a)",
+    "writes what is read before it": (
+        "def f(q):\n        q.append(1)\n        return q\n    c = [a]\n    return len(c) + len(f(c))"
+    ),
+}
+
+
+def local(body: str) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+    [function] = ast.parse(f"def whole(a, b):\n    {body}").body
+    assert isinstance(function, ast.FunctionDef)
+    return function, inline_local_functions(function)
+
+
+@pytest.mark.parametrize(("definition", "use"), LOCAL.values(), ids=list(LOCAL))
+def test_a_local_function_stands_where_it_is_called(definition, use):
+    function, inlined = local(f"{definition}\n    {use}\n    return y")
+    results = []
+    for tree in (function, inlined):
+        namespace: dict = {}
+        exec(compile(ast.Module([tree], []), "whole", "exec"), namespace)
+        results.append(namespace["whole"](3, 5))
+    assert results[0] == results[1]
+    if "unused" not in definition:
+        assert not any(isinstance(n, ast.FunctionDef) for s in inlined.body for n in ast.walk(s))
+
+
+@pytest.mark.parametrize("body", LOCAL_STAYS.values(), ids=list(LOCAL_STAYS))
+def test_a_local_function_that_goes_elsewhere_stays(body):
+    function, inlined = local(body)
+    assert ast.unparse(function) == ast.unparse(inlined)

@@ -8,6 +8,8 @@ import ast
 SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 # Their parts may not be computed, or more than once.
 EMBEDDED = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# Methods of lists and dictionaries that change them.
+CHANGES = frozenset(("append", "extend", "insert", "pop", "clear", "reverse", "update"))
 
 
 def may_write(node: ast.AST) -> bool:

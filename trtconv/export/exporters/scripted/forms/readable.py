@@ -11,7 +11,7 @@ from unittest import mock
 from weakref import WeakKeyDictionary
 
 from trtconv.export.exporters.scripted.forms.deques import write_deques
-from trtconv.export.exporters.scripted.forms.elements.inlining import inline_methods
+from trtconv.export.exporters.scripted.forms.elements.inlining import inline_local_functions, inline_methods
 from trtconv.export.exporters.scripted.forms.elements.lambdas import write_lambdas_out
 from trtconv.export.exporters.scripted.forms.elements.separation import separate_elements
 from trtconv.export.exporters.scripted.forms.fresh_sums import write_sums_out
@@ -37,8 +37,7 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
     Lists grow by `append` alone, sums of generators are loops, lists of states are separate variables, loops before
     which a state is None or the number that a sum starts from are written with the first step apart,
     `reversed(range(n))` counts down, `[*range(n), m]` counts up, `y[:, t] += x` is an assignment, `x[:, t : t + 1]` a
-    row, a tensor is flipped for a list that is reversed, and local functions of one expression stand where they are
-    called.
+    row, a tensor is flipped for a list that is reversed, and local functions stand where they are called.
     A parameter that is None by default is a tensor or None; of the function that is `called_alone`, None: TensorRT
     knows no optional tensor.
     """
@@ -68,7 +67,7 @@ def readable_forms(called_alone: Any = None) -> Iterator[None]:
 def _readable(
     function: ast.FunctionDef, owner: Any, namespace: Mapping[str, Any], never_given: bool
 ) -> ast.FunctionDef:
-    function = _in_scripts_words(write_lambdas_out(function), namespace)
+    function = _in_scripts_words(inline_local_functions(write_lambdas_out(function)), namespace)
     absent = {a.arg for a in _optional_states(function)} if never_given else set()
     without_parts = inline_methods(function, owner, lists=False)
     if without_parts is not function:
@@ -179,6 +178,22 @@ class _WrittenOut(ast.NodeTransformer):
                 row = ast.Assign([node.target], ast.Subscript(rows, ast.Name(step, ast.Load()), ast.Load()))
                 new = ast.For(ast.Name(step, ast.Store()), count, [row, *node.body], node.orelse)
                 return ast.fix_missing_locations(ast.copy_location(new, node))
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """`x.unbind(1)[1:]` as `x[:, 1:].unbind(1)`: ONNX has no slice of a sequence."""
+        self.generic_visit(node)
+        match node:
+            case ast.Subscript(
+                value=ast.Call(func=ast.Attribute(value=rows, attr="unbind"), args=[*axes], keywords=[]),
+                slice=ast.Slice(step=None) as part,
+            ) if getattr(rows, "id", "") != "torch" and [type(a) for a in axes] in ([], [ast.Constant]):
+                axis = axes[0].value if axes and isinstance(axes[0], ast.Constant) else 0
+                if isinstance(axis, int) and axis >= 0:
+                    whole = [ast.Slice() for _ in range(axis)]
+                    index = ast.Tuple([*whole, part], ast.Load()) if whole else part
+                    unbind = ast.Attribute(ast.Subscript(rows, index, ast.Load()), "unbind", ast.Load())
+                    return ast.fix_missing_locations(ast.copy_location(ast.Call(unbind, axes, []), node))
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -1,8 +1,8 @@
-"""Methods that are handed lists of states or parts of the module, written out where they are called: `y, states =
-self.step(x[:, t], states)`, `h = self.step(self.cell, h)`.
+"""Methods that are handed lists of states or parts of the module, and functions within a function, written out where
+they are called: `y, states = self.step(x[:, t], states)`, `h = self.step(self.cell, h)`, `def gate(v): ...`.
 
 A list that a method gets may be changed by it, so that its elements are no variables of the caller. In one function
-they can be. A module is no value of a script.
+they can be. A module is no value of a script, and a script holds no function but those of modules and classes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import ast
 import copy
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trtconv.export.exporters.scripted.forms.elements.constants import PLAIN
-from trtconv.export.exporters.scripted.forms.order import EMBEDDED, SIMPLE, may_write
+from trtconv.export.exporters.scripted.forms.order import CHANGES, EMBEDDED, SIMPLE, may_write
 from trtconv.export.exporters.scripted.forms.placing import Substituting
 from trtconv.export.exporters.scripted.forms.variables import all_names, assigned, unused
 
+_Callee = tuple[ast.FunctionDef, inspect.Signature]
 # Methods that call methods.
 DEEPEST = 3
 _DISPLAYS = (ast.List, ast.ListComp, ast.Dict)
@@ -39,9 +40,33 @@ def inline_methods(function: ast.FunctionDef, owner: Any, *, lists: bool) -> ast
     return ast.fix_missing_locations(result) if inlining.count else function
 
 
+def inline_local_functions(function: ast.FunctionDef) -> ast.FunctionDef:
+    """The function with those that it defines in place of their calls; itself where it has none, or one goes elsewhere.
+
+    Python reads the variables around a local function when it is called, as its statements do there.
+    """
+    local: dict[str, _Callee] = {}
+    for statement in function.body:
+        if isinstance(statement, ast.FunctionDef) and (callee := _local_callee(statement)) is not None:
+            local[statement.name] = callee
+    again = assigned([s for s in function.body if not isinstance(s, ast.FunctionDef)])
+    local = {name: callee for name, callee in local.items() if name not in again}
+    if not local:
+        return function
+    inlining = _Inlining(function, None, False, local)
+    result = copy.copy(function)
+    rest = [s for s in function.body if getattr(s, "name", None) not in local]
+    result.body = inlining.block(copy.deepcopy(rest), 0)
+    mentioned = {n.id for s in result.body for n in ast.walk(s) if isinstance(n, ast.Name)}
+    return function if mentioned & local.keys() else ast.fix_missing_locations(result)
+
+
 class _Inlining:
-    def __init__(self, function: ast.FunctionDef, owner: Any, takes_lists: bool) -> None:
+    def __init__(
+        self, function: ast.FunctionDef, owner: Any, takes_lists: bool, local: Mapping[str, _Callee] | None = None
+    ) -> None:
         self._owner = owner
+        self._local = local or {}
         self._takes_lists = takes_lists
         self._names = all_names(function)
         self._lists = _holding_lists(function.body)
@@ -78,14 +103,14 @@ class _Inlining:
     def _written_out(self, call: ast.Call) -> list[ast.stmt] | None:
         """The statements of the method, its parameters set first, what it returns as an expression at their end."""
         arguments = [*call.args, *(k.value for k in call.keywords)]
-        called = _method(call, self._owner)
+        called = self._callee(call)
         if called is None:
             return None
         method, signature = called
         values = _bound(signature, call)
         if values is None:
             return None
-        takes = any(self._is_part(a) for a in arguments)
+        takes = self._is_local(call) or any(self._is_part(a) for a in arguments)
         if self._takes_lists:
             takes |= any(_root(a) in self._lists for a in arguments)
             takes |= any(isinstance(n, _DISPLAYS) for n in ast.walk(method.body[-1]))
@@ -118,8 +143,21 @@ class _Inlining:
 
     def _takes_part(self, call: ast.Call) -> bool:
         """True for a call of a method with a part of the module, which is a statement of its own then."""
+        if isinstance(call.func, ast.Name) and call.func.id in self._local:
+            # Nothing that stands before it in the statement is read later than it was.
+            body = self._local[call.func.id][0].body
+            return not any(_changes(n) for statement in body for n in ast.walk(statement))
         arguments = [*call.args, *(k.value for k in call.keywords)]
         return any(self._is_part(a) for a in arguments) and _method(call, self._owner) is not None
+
+    def _callee(self, call: ast.Call) -> _Callee | None:
+        match call.func:
+            case ast.Name(id=name) if name in self._local:
+                return self._local[name]
+        return None if self._owner is None else _method(call, self._owner)
+
+    def _is_local(self, call: ast.Call) -> bool:
+        return isinstance(call.func, ast.Name) and call.func.id in self._local
 
     def _is_part(self, value: ast.expr) -> bool:
         """True for `self.cell`, `self.cells[0]` and a variable of a loop over such: a script hands no module on."""
@@ -190,7 +228,24 @@ def _holding_lists(statements: Sequence[ast.stmt]) -> set[str]:
     return names
 
 
-def _method(call: ast.Call, owner: Any) -> tuple[ast.FunctionDef, inspect.Signature] | None:
+def _local_callee(function: ast.FunctionDef) -> _Callee | None:
+    """A function within a function, with its signature after a place for `self`; None where it stays a function."""
+    arguments = function.args
+    if arguments.kwonlyargs or not _is_straight(function):
+        return None
+    names = [a.arg for a in arguments.args]
+    defaults = [getattr(d, "value", d) for d in arguments.defaults]
+    nodes = [n for statement in function.body for n in ast.walk(statement)]
+    calls_itself = any(n.id == function.name for n in nodes if isinstance(n, ast.Name))
+    if calls_itself or not all(isinstance(d, PLAIN) for d in defaults):
+        return None
+    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    padded = [*[empty] * (len(names) - len(defaults)), *defaults]
+    parameters = [inspect.Parameter(n, kind, default=d) for n, d in zip(names, padded, strict=True)]
+    return function, inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *parameters])
+
+
+def _method(call: ast.Call, owner: Any) -> _Callee | None:
     """The method of the owner's class that is called, where it can be written out."""
     match call.func:
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if name not in vars(owner):
@@ -201,20 +256,27 @@ def _method(call: ast.Call, owner: Any) -> tuple[ast.FunctionDef, inspect.Signat
                 tree = ast.parse(textwrap.dedent(inspect.getsource(method))).body[0]
             except (OSError, TypeError, SyntaxError, IndexError):
                 return None
-            if isinstance(tree, ast.FunctionDef) and _ends_in_its_return(tree):
+            takes_self = isinstance(tree, ast.FunctionDef) and [a.arg for a in tree.args.args[:1]] == ["self"]
+            if isinstance(tree, ast.FunctionDef) and takes_self and _is_straight(tree):
                 return tree, inspect.signature(method)
     return None
 
 
-def _ends_in_its_return(method: ast.FunctionDef) -> bool:
-    arguments = method.args
-    plain = not (arguments.vararg or arguments.kwarg or arguments.posonlyargs or method.decorator_list)
-    nodes = [n for statement in method.body for n in ast.walk(statement)]
+def _is_straight(function: ast.FunctionDef) -> bool:
+    """True for a function whose one `return` stands at its end."""
+    arguments = function.args
+    plain = not (arguments.vararg or arguments.kwarg or arguments.posonlyargs or function.decorator_list)
+    nodes = [n for statement in function.body for n in ast.walk(statement)]
     returns = [n for n in nodes if isinstance(n, ast.Return)]
-    last = method.body[-1]
-    takes_self = bool(arguments.args) and arguments.args[0].arg == "self"
-    ends = len(returns) == 1 and returns[0] is last and returns[0].value is not None
-    return plain and takes_self and ends and not any(isinstance(n, _OTHER_SCOPES) for n in nodes)
+    ends = len(returns) == 1 and returns[0] is function.body[-1] and returns[0].value is not None
+    return plain and ends and not any(isinstance(n, _OTHER_SCOPES) for n in nodes)
+
+
+def _changes(node: ast.AST) -> bool:
+    """True for what may change a tensor, a list or a dictionary of the caller's."""
+    if isinstance(node, ast.Attribute) and node.attr in CHANGES:
+        return True
+    return may_write(node) or (isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store))
 
 
 def _bound(signature: inspect.Signature, call: ast.Call) -> dict[str, ast.expr] | None:

@@ -22,9 +22,8 @@ from trtconv.export.exporters.scripted.forms.elements.groups import Group, Layou
 from trtconv.export.exporters.scripted.forms.elements.held import Gone, NotSeparableError
 from trtconv.export.exporters.scripted.forms.elements.writes import ElementWrites
 from trtconv.export.exporters.scripted.forms.leaving import of_this_loop, without_continue
+from trtconv.export.exporters.scripted.forms.order import CHANGES
 from trtconv.export.exporters.scripted.forms.variables import assigned, read
-
-_CHANGES = frozenset(("append", "extend", "insert", "pop", "clear", "reverse", "update"))
 
 
 def separate_elements(
@@ -81,7 +80,7 @@ class _Separation(ElementWrites):
                 new_target: Any = self.slot(target) or self.expression(target)
                 new_value = self.expression(statement.value)
                 return [ast.copy_location(ast.AugAssign(new_target, statement.op, new_value), statement)]
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=method)) as call) if method in _CHANGES:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=method)) as call) if method in CHANGES:
                 changed = self.changed(base, method, call, statement)
                 if changed is not None:
                     return changed[0]
