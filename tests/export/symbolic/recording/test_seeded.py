@@ -68,3 +68,14 @@ def test_a_run_in_fp64_draws_the_numbers_of_one_in_fp32():
     assert [d.dtype for d in double] == [torch.float64, torch.float64, torch.int64, torch.float16, torch.int64]
     for one, other in zip(single, double, strict=True):
         assert torch.equal(one.to(other.dtype), other)
+
+
+def test_what_is_computed_beside_a_draw_stays_in_fp64():
+    layers = [torch.nn.GRU(3, 4), torch.nn.LSTM(3, 4, num_layers=2, dropout=0.1)]
+    x = torch.randn(5, 2, 3, dtype=torch.float64)
+    with wide_floats(), torch.no_grad():
+        for layer in layers:
+            assert layer.double().eval()(x)[0].dtype == torch.float64
+        attended = torch.nn.functional.scaled_dot_product_attention(x, x, x)
+    expected = (x @ x.mT / 3**0.5).softmax(-1) @ x
+    torch.testing.assert_close(attended, expected, rtol=1e-12, atol=1e-14)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+# By torch's tag attention, recurrent layers and dropout draw as well; what they compute has to stay in FP64.
+DRAWS = frozenset({
+    "rand", "rand_like", "randn", "randn_like", "random", "random_", "normal", "normal_", "normal_functional",
+    "uniform", "uniform_", "bernoulli", "bernoulli_", "exponential", "exponential_", "log_normal", "log_normal_",
+    "cauchy", "cauchy_", "geometric", "geometric_", "multinomial", "poisson",
+})  # fmt: skip
+
 
 def draws(operator: Any) -> bool:
-    """True for an operator of aten that draws random numbers."""
-    import torch
-
-    return torch.Tag.nondeterministic_seeded in operator.tags
+    """True for an operator of aten that gives random numbers, and nothing that it computes from others."""
+    return operator.overloadpacket.__name__ in DRAWS
 
 
 def drawn_in_single(operator: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -22,12 +27,11 @@ def drawn_in_single(operator: Any, args: Sequence[Any], keywords: Mapping[str, A
     import torch
 
     def narrowed(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and value.dtype is torch.float64:
-            return value.to(torch.float32)
-        return torch.float32 if value is torch.float64 else value
+        is_double = isinstance(value, torch.Tensor) and value.dtype is torch.float64
+        return value.to(torch.float32) if is_double else value
 
     singles = {name: narrowed(value) for name, value in keywords.items()}
-    if singles.get("dtype") is None and _makes_default_floats(operator):
+    if singles.get("dtype") is None and any(a.name == "dtype" for a in operator._schema.arguments):
         singles["dtype"] = torch.float32
     result = operator(*map(narrowed, args), **singles)
     if operator._schema.is_mutable:
@@ -35,9 +39,3 @@ def drawn_in_single(operator: Any, args: Sequence[Any], keywords: Mapping[str, A
     return torch.utils._pytree.tree_map_only(
         torch.Tensor, lambda t: t.to(torch.float64) if t.dtype is torch.float32 else t, result
     )
-
-
-def _makes_default_floats(operator: Any) -> bool:
-    """True where a missing dtype is torch's default one: of randint and randperm it is int64."""
-    named = {argument.name: argument for argument in operator._schema.arguments}
-    return "dtype" in named and not operator.overloadpacket.__name__.startswith(("randint", "randperm"))
