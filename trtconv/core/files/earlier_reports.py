@@ -1,9 +1,12 @@
-"""Reports replace reports alone: `--json net.py` would lose a module, `--html model.onnx` a model."""
+"""Reports replace reports alone, and signatures signatures: `--json net.py` would lose a module, `sign -o model.onnx` a
+model.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.digest import SEAL
@@ -25,6 +28,22 @@ def require_report_or_nothing(path: Path, *, damaged: bool = False) -> None:
     )
 
 
+def require_signature_or_nothing(path: Path) -> None:
+    """Raise InvalidRequestError where a regular file lies at `path` that is no signature (a bundle of Sigstore)."""
+    if path.is_file() and "mediaType" not in (_json(path) or {}):
+        raise InvalidRequestError(
+            f"the signature '{path}' would replace a file that is none", hint="name another file, or remove that one"
+        )
+
+
+def _json(path: Path) -> Any:
+    """What a file of JSON holds; None for any other."""
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+
+
 def _is_report(path: Path) -> bool:
     with open(path, "rb") as stream:
         beginning = stream.read(_LOOKED_AT)
@@ -37,19 +56,13 @@ def _is_report(path: Path) -> bool:
 
 
 def _is_damaged(path: Path) -> bool:
-    data = path.read_bytes()
-    try:
-        return bool(json.loads(data) == {})
-    except (ValueError, RecursionError):
-        return data.lstrip()[:1] == b"{"
+    data = _json(path)
+    return data == {} or (data is None and path.read_bytes().lstrip()[:1] == b"{")
 
 
 def _is_json_report(path: Path) -> bool:
     """True for an own document, for SARIF and for a report of code quality; a manifest has a seal."""
-    try:
-        data = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return False
+    data = _json(path)
     if isinstance(data, list):
         return all(isinstance(item, dict) and "fingerprint" in item for item in data)
     return isinstance(data, dict) and SEAL not in data and ("$schema" in data or {"schema", "kind"} <= data.keys())

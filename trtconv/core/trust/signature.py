@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 from trtconv.core.artifacts import beside, replacing, require_file, write_json, write_text
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, UntrustedError
 from trtconv.core.files.artifact_set import digest_set
+from trtconv.core.files.earlier_reports import require_signature_or_nothing
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.text.json_text import parse_json
 from trtconv.core.trust.attestation import statement
@@ -85,7 +85,7 @@ def sign_set(subject: Path, key: SigningKey, version: str, output: Path | None =
     """
     hashing, signing, _ = _library()
     signature = output or beside(subject, SIGNATURE)
-    _require_signature_or_nothing(signature)
+    require_signature_or_nothing(signature)
     with locked_set(subject):
         files = read_set(subject)
         require_consistent(files)
@@ -242,22 +242,6 @@ def _signer(trust: Trust) -> str:
 
 def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:300]
-
-
-def _require_signature_or_nothing(path: Path) -> None:
-    """Raise InvalidRequestError where a file lies at `path` that is no signature, which is a bundle of sigstore."""
-    if path.is_file() and "mediaType" not in _json_object(path):
-        raise InvalidRequestError(
-            f"the signature '{path}' would replace a file that is none", hint="name another file, or remove that one"
-        )
-
-
-def _json_object(path: Path) -> Mapping[str, Any]:
-    try:
-        data = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _library() -> tuple[Any, Any, Any]:

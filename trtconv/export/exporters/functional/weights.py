@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,33 +22,29 @@ def fold_weights(program: torch.export.ExportedProgram, registered: set[Any]) ->
     from torch._subclasses.fake_tensor import unset_fake_temporarily
 
     graph = copy.deepcopy(program.graph)
-    weights = _weights(program, graph)
-    results: dict[Any, Any] = dict(weights)
+    values = _weights(program, graph)
+    constant = {*values}
+    for node in graph.nodes:
+        if node.op == "call_function" and _is_pure(node) and node.all_input_nodes:
+            constant |= {node} if constant.issuperset(node.all_input_nodes) else set()
+    folded_nodes = [n for n in graph.nodes if n in constant and n not in values and _source(n).target not in registered]
+    if not folded_nodes:
+        return program
+    with unset_fake_temporarily(), torch.no_grad():
+        _compute(graph, folded_nodes, values)
     constants: dict[str, Any] = {}
-    for node in list(graph.nodes):
-        if node.op != "call_function" or not _is_pure(node) or not node.all_input_nodes:
-            continue
-        if not all(source in results for source in node.all_input_nodes):
-            continue
-        with unset_fake_temporarily(), torch.no_grad():
-            args, named = torch.fx.node.map_arg((node.args, node.kwargs), results.__getitem__)
-            results[node] = node.target(*args, **named)
-        source = node.args[0] if node.target is operator.getitem else node
-        if source.target in registered:
-            continue
-        if results[node] is None:
+    for node in folded_nodes:
+        if values[node] is None:
             # A check, such as that an inverse exists: it has held.
             graph.erase_node(node)
-        elif isinstance(results[node], torch.Tensor):
+        elif isinstance(values[node], torch.Tensor):
             name = f"folded_{node.name}"
-            constants[name] = results[node].detach().clone()
+            constants[name] = values[node].detach().clone()
             with graph.inserting_before(node):
                 read = graph.get_attr(name)
             read.meta = dict(node.meta)
             # It keeps its name, by which outputs are known.
             node.target, node.args, node.kwargs = torch.ops.aten.clone.default, (read,), {}
-    if not constants:
-        return program
     module = torch.fx.GraphModule({**_parts(program.graph_module), **constants}, graph)
     graph.eliminate_dead_code()
     signature = copy.deepcopy(program.graph_signature)
@@ -81,6 +78,27 @@ def _is_pure(node: Any) -> bool:
     if not isinstance(node.target, torch._ops.OpOverload):
         return False
     return not node.target._schema.is_mutable and torch.Tag.nondeterministic_seeded not in node.target.tags
+
+
+def _source(node: Any) -> Any:
+    """The operator whose result a node is, or one of whose results."""
+    return node.args[0] if node.target is operator.getitem else node
+
+
+def _compute(graph: Any, nodes: Sequence[Any], values: dict[Any, Any]) -> None:
+    """Put the results of the nodes, and of what they are computed from, beside those that are known."""
+    import torch
+
+    waiting, needed = list(nodes), set()
+    while waiting:
+        node = waiting.pop()
+        if node not in values and node not in needed:
+            needed.add(node)
+            waiting += node.all_input_nodes
+    for node in graph.nodes:
+        if node in needed:
+            args, named = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+            values[node] = node.target(*args, **named)
 
 
 def _parts(module: Any) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _constant(func: Any, name: str, args: Sequence[Any], named: Mapping[str, Any
     if name in CREATED and not any(isinstance(a, torch.Tensor) for a in args):
         sizes = [n for a in (*args, named.get("size", ())) for n in (a if isinstance(a, (list, tuple)) else (a,))]
         return NotImplemented if any_symbolic(sizes) else _drawn(func, args, named)
-    if name in WRITTEN and isinstance(args[0], torch.Tensor) and not any_symbolic(args[0].shape):
+    if name in WRITTEN and isinstance(args[0], torch.Tensor) and not any_symbolic([*args[0].shape, *args[1:]]):
         target, *rest = args
         with _untraced():
             like = torch.zeros([*map(int, target.shape)], dtype=target.dtype)

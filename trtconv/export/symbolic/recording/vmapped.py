@@ -126,6 +126,9 @@ class _Samples:
             return self.mapped(func([*map(self.all_of, args[0])], dim + 1 if dim >= 0 else dim))
         if not args or not self.holds(args[0]) or any(map(self.holds, (*args[1:], *named.values()))):
             return NotImplemented
+        if name == "batch_norm" and (named.get("training") or True in args[5:6]):
+            # Each sample has statistics of its own.
+            return NotImplemented
         is_one_of_batch = name in OF_A_BATCH and args[0].dim() - 1 == OF_A_BATCH[name]
         if name in OF_THE_LAST_AXES or is_one_of_batch:
             result = func(self.all_of(args[0]), *args[1:], **named)
