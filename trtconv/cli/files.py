@@ -114,7 +114,7 @@ def _spec_files(ctx: click.Context) -> list[Path]:
 def _require_outputs(outputs: list[tuple[FilePath, Path]], inputs: list[Path], specs: list[Path]) -> None:
     from trtconv.core.artifacts import require_report_path, require_writable, require_writable_folder
     from trtconv.core.files.earlier_reports import require_report_or_nothing
-    from trtconv.core.files.output_paths import is_stream, require_distinct
+    from trtconv.core.files.output_paths import require_distinct
 
     for kind, path in outputs:
         if kind.role == "report":
@@ -128,7 +128,7 @@ def _require_outputs(outputs: list[tuple[FilePath, Path]], inputs: list[Path], s
     weights = _weights_of(inputs) if any(p.is_file() for p in paths) else []
     require_distinct(paths, [*inputs, *specs, *weights])
     for kind, path in outputs:
-        if kind.role == "report" and str(path) != "-" and not is_stream(path):
+        if kind.role == "report":
             require_report_or_nothing(path)
 
 

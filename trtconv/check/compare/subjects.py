@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import manifest_path, require_file
+from trtconv.core.files.output_paths import ENGINE_SUFFIXES
 from trtconv.core.model.file import load_model, signature
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 STATIC = ShapeSpace()
-ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
 
 
 @dataclass(frozen=True)

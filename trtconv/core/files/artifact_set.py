@@ -16,13 +16,13 @@ from typing import Any
 from trtconv.core.artifacts import beside, manifest_path, read_json, write_json
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.digest import SEAL, sha256_file
+from trtconv.core.files.output_paths import ENGINE_SUFFIXES
 
 EXPORT_AGAIN = "export the module again"
 # What to do where files of a set do not belong together.
 MIXED_SET = (
     "it was changed after it was written, or the folder holds files of two conversions: run `trtconv convert` again"
 )
-_ENGINES = (".engine", ".plan", ".trt")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def digest_set(subject: Path) -> dict[str, FileDigest]:
     Roles: `engine`, `manifest` (the engine's), `rewritten` and `model` with their `..._weights`, `model_manifest`,
     `reference`, `data_reference` (of a quantised model), `ledger`.
     """
-    engine = subject if subject.suffix in _ENGINES else subject.with_name(beside(subject, ".engine").name)
+    engine = subject if subject.suffix in ENGINE_SUFFIXES else subject.with_name(beside(subject, ".engine").name)
     model, rewritten = beside(subject, ".onnx"), beside(subject, ".trt.onnx")
     paths = {
         "engine": engine,

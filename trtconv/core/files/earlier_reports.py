@@ -4,12 +4,13 @@ model.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.files.digest import SEAL
+from trtconv.core.files.output_paths import is_stream
+from trtconv.core.text.json_text import parse_json
 
 _LOOKED_AT = 1 << 16
 # The first words of a report in Markdown: its verdict.
@@ -19,9 +20,12 @@ _VERDICTS = ("### ✅ `", "### ⚠️ `", "### ❌ `")
 def require_report_or_nothing(path: Path, *, damaged: bool = False) -> None:
     """Raise InvalidRequestError where a regular file lies at `path` that is no report of trtconv's.
 
-    With `damaged` one in JSON that cannot be read any more may be replaced, too.
+    `-`, a device and a FIFO are written into as they are. With `damaged` one in JSON that cannot be read any more may
+    be replaced, too.
     """
-    if not path.is_file() or _is_report(path) or (damaged and _is_damaged(path)):
+    if str(path) == "-" or is_stream(path) or not path.is_file():
+        return
+    if _is_report(path) or (damaged and _is_damaged(path)):
         return
     raise InvalidRequestError(
         f"the report '{path}' would replace a file that is no report", hint="name another file, or remove that one"
@@ -30,7 +34,10 @@ def require_report_or_nothing(path: Path, *, damaged: bool = False) -> None:
 
 def require_signature_or_nothing(path: Path) -> None:
     """Raise InvalidRequestError where a regular file lies at `path` that is no signature (a bundle of Sigstore)."""
-    if path.is_file() and "mediaType" not in (_json(path) or {}):
+    if not path.is_file():
+        return
+    bundle = _json(path)
+    if not isinstance(bundle, dict) or "mediaType" not in bundle:
         raise InvalidRequestError(
             f"the signature '{path}' would replace a file that is none", hint="name another file, or remove that one"
         )
@@ -39,8 +46,8 @@ def require_signature_or_nothing(path: Path) -> None:
 def _json(path: Path) -> Any:
     """What a file of JSON holds; None for any other."""
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
+        return parse_json(path.read_bytes())
+    except ValueError:
         return None
 
 

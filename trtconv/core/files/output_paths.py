@@ -23,11 +23,12 @@ _KINDS = (
 _STREAMS = ("a character device", "a FIFO")
 _LINKS = 40
 _LOOKED_AT = 4096
+ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
 MODEL, ENGINE = "an ONNX model", "an engine"
 # A text of such a name holds the place of a model, as a pointer of Git LFS does.
 _MODELS = {
     ".onnx": MODEL,
-    **dict.fromkeys((".engine", ".plan", ".trt"), ENGINE),
+    **dict.fromkeys(ENGINE_SUFFIXES, ENGINE),
     **dict.fromkeys((".safetensors", ".pt", ".pth", ".ckpt"), "a file of weights"),
     ".pt2": "a program of torch.export",
 }

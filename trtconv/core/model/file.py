@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.artifacts import replacing, require_file
 from trtconv.core.dtypes import DTYPES, dtype_from_onnx
 from trtconv.core.errors import InvalidRequestError
-from trtconv.core.files.output_paths import require_distinct
+from trtconv.core.files.output_paths import ENGINE_SUFFIXES, require_distinct
 from trtconv.core.model.bodies import bodies_of
 from trtconv.core.model.dim_names import axis_name, name_dims
 from trtconv.core.model.form import require_form
@@ -34,7 +34,7 @@ _OTHER_KINDS = {
     ".py": ("a Python file", "convert a module of it: trtconv convert {path}:FACTORY"),
     ".pt2": ("a program of torch.export", "convert it: trtconv convert {path}"),
     **dict.fromkeys(
-        (".engine", ".plan", ".trt"),
+        ENGINE_SUFFIXES,
         ("an engine, which is built", "check it with trtconv check {path}, or name the ONNX file that it is of"),
     ),
     **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin", ".safetensors"), _WEIGHTS),

@@ -20,7 +20,8 @@ _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
 }
 LONGEST = 200
-LARGEST_SIZE = 2**31
+# TensorRT before 10 holds a size in 32 bits.
+LARGEST_SIZE = 2**31 - 1
 
 
 def derived_from(dim: str) -> tuple[str, ...]:
@@ -76,7 +77,7 @@ def solve_names(sizes: Iterable[tuple[int | str, int]]) -> dict[str, int]:
         dim, size, name = solved
         waiting.remove((dim, size))
         # It rises with the name.
-        least = bisect.bisect_left(range(LARGEST_SIZE), size, key=lambda n: size_of(dim, {**names, name: n}))
+        least = bisect.bisect_left(range(LARGEST_SIZE + 1), size, key=lambda n: size_of(dim, {**names, name: n}))
         if size_of(dim, {**names, name: least}) == size:
             names[name] = least
 

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from trtconv.core.errors import InvalidRequestError, did_you_mean
-from trtconv.core.shape_space.derived import derived_from, is_derived, size_of, solve_names
+from trtconv.core.shape_space.derived import LARGEST_SIZE, derived_from, is_derived, size_of, solve_names
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RANGE = re.compile(r"(?P<min>\d+):(?P<opt>\d+):(?P<max>\d+)(?:%(?P<multiple>\d+))?\Z")
 _FIXED = re.compile(r"(?P<value>\d+)\Z")
-# TensorRT before 10 holds a size in 32 bits.
-LARGEST_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,4 @@ def parse_target(text: str) -> Target:
         return Target(family, numbers)
     # Another version is no slip of the hand.
     near = "" if family == "tensorrt" and numbers else did_you_mean(text, KNOWN_TARGETS)
-    raise InvalidRequestError(
-        f"unknown target '{text}'{near}", hint="one of " + ", ".join(KNOWN_TARGETS)
-    )
+    raise InvalidRequestError(f"unknown target '{text}'{near}", hint="one of " + ", ".join(KNOWN_TARGETS))

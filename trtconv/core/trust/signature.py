@@ -80,8 +80,7 @@ def sign_set(subject: Path, key: SigningKey, version: str, output: Path | None =
     """Write the attestation and the bill of materials beside `subject`, and sign the set.
 
     Raises InvalidRequestError for a mixed set, a key that cannot be used or a file in the signature's place that is
-    none, OutputBusyError while another process
-    writes the set, MissingDependencyError without model-signing.
+    none, OutputBusyError while another process writes the set, MissingDependencyError without model-signing.
     """
     hashing, signing, _ = _library()
     signature = output or beside(subject, SIGNATURE)

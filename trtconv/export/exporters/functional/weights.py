@@ -21,15 +21,10 @@ def fold_weights(program: torch.export.ExportedProgram, registered: set[Any]) ->
     from torch._export.passes.lift_constants_pass import ConstantAttrMap, lift_constants_pass
     from torch._subclasses.fake_tensor import unset_fake_temporarily
 
-    graph = copy.deepcopy(program.graph)
-    values = _weights(program, graph)
-    constant = {*values}
-    for node in graph.nodes:
-        if node.op == "call_function" and _is_pure(node) and node.all_input_nodes:
-            constant |= {node} if constant.issuperset(node.all_input_nodes) else set()
-    folded_nodes = [n for n in graph.nodes if n in constant and n not in values and _source(n).target not in registered]
-    if not folded_nodes:
+    if not _folded_nodes(program, program.graph, registered):
         return program
+    graph = copy.deepcopy(program.graph)
+    values, folded_nodes = _weights(program, graph), _folded_nodes(program, graph, registered)
     with unset_fake_temporarily(), torch.no_grad():
         _compute(graph, folded_nodes, values)
     constants: dict[str, Any] = {}
@@ -45,7 +40,7 @@ def fold_weights(program: torch.export.ExportedProgram, registered: set[Any]) ->
             read.meta = dict(node.meta)
             # It keeps its name, by which outputs are known.
             node.target, node.args, node.kwargs = torch.ops.aten.clone.default, (read,), {}
-    module = torch.fx.GraphModule({**_parts(program.graph_module), **constants}, graph)
+    module = torch.fx.GraphModule({**dict(program.graph_module.named_children()), **constants}, graph)
     graph.eliminate_dead_code()
     signature = copy.deepcopy(program.graph_signature)
     lifted = lift_constants_pass(module, signature, ConstantAttrMap())
@@ -54,6 +49,17 @@ def fold_weights(program: torch.export.ExportedProgram, registered: set[Any]) ->
     folded._graph_module, folded._graph_signature = module, signature
     folded._constants = {**program.constants, **lifted}
     return folded
+
+
+def _folded_nodes(program: torch.export.ExportedProgram, graph: Any, registered: set[Any]) -> list[Any]:
+    """The nodes of results of weights alone, of operators that have no form."""
+    weights = _weights(program, graph)
+    constant = {*weights}
+    for node in graph.nodes:
+        inputs = node.all_input_nodes
+        if node.op == "call_function" and inputs and _is_pure(node) and constant.issuperset(inputs):
+            constant.add(node)
+    return [n for n in graph.nodes if n in constant and n not in weights and _source(n).target not in registered]
 
 
 def _weights(program: torch.export.ExportedProgram, graph: Any) -> dict[Any, Any]:
@@ -99,7 +105,3 @@ def _compute(graph: Any, nodes: Sequence[Any], values: dict[Any, Any]) -> None:
         if node in needed:
             args, named = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
             values[node] = node.target(*args, **named)
-
-
-def _parts(module: Any) -> dict[str, Any]:
-    return {name: getattr(module, name) for name in module._modules}

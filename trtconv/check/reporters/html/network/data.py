@@ -11,6 +11,7 @@ from trtconv.check.reporters.html.network.dims import infer_dims
 from trtconv.core.artifacts import require_file
 from trtconv.core.dtypes import dtype_from_onnx
 from trtconv.core.errors import TrtconvError
+from trtconv.core.files.output_paths import ENGINE_SUFFIXES
 from trtconv.core.model.bodies import computing_nodes, values_read
 from trtconv.core.model.file import load_structure, signature
 from trtconv.core.model.provenance import RULE_KEY, origin_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from trtconv.backends.tensorrt.layers import LayerInfo
 
-ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
 # Values of constants up to this many elements are shown in full.
 SHOWN_ELEMENTS = 8
 # What boxes at the ends of a network have as their operator.

@@ -103,14 +103,15 @@ class _Inlining:
     def _written_out(self, call: ast.Call) -> list[ast.stmt] | None:
         """The statements of the method, its parameters set first, what it returns as an expression at their end."""
         arguments = [*call.args, *(k.value for k in call.keywords)]
-        called = self._callee(call)
+        local = self._local_function(call)
+        called = local or _method(call, self._owner)
         if called is None:
             return None
         method, signature = called
         values = _bound(signature, call)
         if values is None:
             return None
-        takes = self._is_local(call) or any(self._is_part(a) for a in arguments)
+        takes = local is not None or any(self._is_part(a) for a in arguments)
         if self._takes_lists:
             takes |= any(_root(a) in self._lists for a in arguments)
             takes |= any(isinstance(n, _DISPLAYS) for n in ast.walk(method.body[-1]))
@@ -142,22 +143,19 @@ class _Inlining:
         return body
 
     def _takes_part(self, call: ast.Call) -> bool:
-        """True for a call of a method with a part of the module, which is a statement of its own then."""
-        if isinstance(call.func, ast.Name) and call.func.id in self._local:
+        """True for a call that is a statement of its own then: of a method with a part of the module, or of a function
+        that is defined here and changes nothing.
+        """
+        local = self._local_function(call)
+        if local is not None:
             # Nothing that stands before it in the statement is read later than it was.
-            body = self._local[call.func.id][0].body
+            body = local[0].body
             return not any(_changes(n) for statement in body for n in ast.walk(statement))
         arguments = [*call.args, *(k.value for k in call.keywords)]
         return any(self._is_part(a) for a in arguments) and _method(call, self._owner) is not None
 
-    def _callee(self, call: ast.Call) -> _Callee | None:
-        match call.func:
-            case ast.Name(id=name) if name in self._local:
-                return self._local[name]
-        return None if self._owner is None else _method(call, self._owner)
-
-    def _is_local(self, call: ast.Call) -> bool:
-        return isinstance(call.func, ast.Name) and call.func.id in self._local
+    def _local_function(self, call: ast.Call) -> _Callee | None:
+        return self._local.get(call.func.id) if isinstance(call.func, ast.Name) else None
 
     def _is_part(self, value: ast.expr) -> bool:
         """True for `self.cell`, `self.cells[0]` and a variable of a loop over such: a script hands no module on."""
@@ -229,7 +227,7 @@ def _holding_lists(statements: Sequence[ast.stmt]) -> set[str]:
 
 
 def _local_callee(function: ast.FunctionDef) -> _Callee | None:
-    """A function within a function, with its signature after a place for `self`; None where it stays a function."""
+    """A function within a function, with its signature; None where it stays a function."""
     arguments = function.args
     if arguments.kwonlyargs or not _is_straight(function):
         return None
@@ -242,13 +240,13 @@ def _local_callee(function: ast.FunctionDef) -> _Callee | None:
     kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     padded = [*[empty] * (len(names) - len(defaults)), *defaults]
     parameters = [inspect.Parameter(n, kind, default=d) for n, d in zip(names, padded, strict=True)]
-    return function, inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *parameters])
+    return function, inspect.Signature(parameters)
 
 
 def _method(call: ast.Call, owner: Any) -> _Callee | None:
     """The method of the owner's class that is called, where it can be written out."""
     match call.func:
-        case ast.Attribute(value=ast.Name(id="self"), attr=name) if name not in vars(owner):
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if owner is not None and name not in vars(owner):
             method = inspect.getattr_static(type(owner), name, None)
             if not inspect.isfunction(method) or method.__module__.split(".")[0] == "torch":
                 return None
@@ -258,7 +256,8 @@ def _method(call: ast.Call, owner: Any) -> _Callee | None:
                 return None
             takes_self = isinstance(tree, ast.FunctionDef) and [a.arg for a in tree.args.args[:1]] == ["self"]
             if isinstance(tree, ast.FunctionDef) and takes_self and _is_straight(tree):
-                return tree, inspect.signature(method)
+                signature = inspect.signature(method)
+                return tree, signature.replace(parameters=list(signature.parameters.values())[1:])
     return None
 
 
@@ -280,16 +279,16 @@ def _changes(node: ast.AST) -> bool:
 
 
 def _bound(signature: inspect.Signature, call: ast.Call) -> dict[str, ast.expr] | None:
-    """The argument of each parameter but self; None where they do not fit one another."""
+    """The argument of each parameter; None where they do not fit one another."""
     keywords = {k.arg: k.value for k in call.keywords if k.arg is not None}
     if any(isinstance(a, ast.Starred) for a in call.args) or len(keywords) < len(call.keywords):
         return None
     try:
-        bound = signature.bind(None, *call.args, **keywords)
+        bound = signature.bind(*call.args, **keywords)
     except TypeError:
         return None
     values: dict[str, ast.expr] = {}
-    for name, parameter in list(signature.parameters.items())[1:]:
+    for name, parameter in signature.parameters.items():
         value = bound.arguments.get(name)
         if value is None:
             if not isinstance(parameter.default, PLAIN):
