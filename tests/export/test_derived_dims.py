@@ -79,6 +79,7 @@ def test_a_recording_has_them_too(write_module, export):
     assert result.exporter == "torchscript"
 
 
+@pytest.mark.slow
 def test_a_decision_by_one_is_read_by_the_others_names(write_module, export):
     asking = "def forward(self, ids, past, mask):\n        if mask.shape[1] == 9:\n            mask = mask * 0 + 1"
     path = write_module(STEP.replace("def forward(self, ids, past, mask):", asking))

@@ -208,6 +208,7 @@ def test_a_file_that_was_imported_before_is_a_source_too(tmp_path, monkeypatch):
     assert names == {"net.py", "parts/__init__.py", "parts/scaled.py", "parts/sizes.py"}
 
 
+@pytest.mark.slow
 def test_a_converted_model_depends_on_the_rules_and_their_section(check, project, monkeypatch):
     pytest.importorskip("tensorrt_rtx")
     shutil.rmtree(project / "out")

@@ -125,6 +125,7 @@ def test_a_fix_counts_only_where_no_guard_is_told():
     assert not hold_everywhere(text.replace("< 1 +", "< 0 +"), space)
 
 
+@pytest.mark.slow
 def test_an_expression_by_its_own_name_bounds_nothing(write_module, export):
     """torch's name for the entries of a triangle over T - 1 rows, which running sums are taken apart into."""
     fixes = "Suggested fixes:\n  1 + T*T + ((-2)*T) = Dim('1 + T*T + ((-2)*T)')\n\n"

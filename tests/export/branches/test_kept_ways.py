@@ -48,6 +48,7 @@ def _run(tmp_path, path, x):
     return value, load_module(ModuleSource(f"{path}:Net", base=path.parent))(torch.from_numpy(x)).numpy()
 
 
+@pytest.mark.slow
 def test_a_branch_that_no_sample_tells_apart_is_in_the_file(write_module, export, tmp_path):
     path = write_module(HEAD + BRANCH)
     export(f"{path}:Net", ["x:float32[N,T]"], "N=1:1:2 T=1:9:40")

@@ -62,6 +62,7 @@ def test_a_table_by_two_sizes_is_refused_with_its_line(write_module, export):
     assert caught.value.where == "net.py:11"
 
 
+@pytest.mark.slow
 def test_three_conditions_on_three_dims_are_three_cuts(write_module, export):
     result = export(f"{write_module(MODULES)}:ThreeDims", IMAGE, SPACE)
     graph, runner = onnx.load(result.model).graph, OnnxRuntimeRunner(result.model)

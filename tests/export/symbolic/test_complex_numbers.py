@@ -105,6 +105,7 @@ def test_what_has_no_form_is_named_with_its_line(write_module, export, line):
     assert raised.value.where is not None
 
 
+@pytest.mark.slow
 def test_a_view_that_fails_at_some_sizes_is_a_decision_by_size(write_module, export):
     body = "        try: return x.view(-1, 4).sum(-1)\n        except RuntimeError: return x[:, 0]\n"
     path = write_module(f"class Net(nn.Module):\n    def forward(self, x):\n{body}")

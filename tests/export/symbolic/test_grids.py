@@ -47,6 +47,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_the_last_bit_of_a_linspace_is_torchs(export, write_module):
     write_module(LAST_BITS)
     result = export("net.py:Net", ["x:float32[1,T]", "y:float32[1,S]"], "T=2:50:200 S=2:60:200")
@@ -182,6 +183,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_the_only_pixel_of_an_axis_lies_in_the_middle(export, write_module):
     write_module(AFFINE)
     result = export("net.py:Net", ["theta:float32[N,2,3]", "x:float32[N,1,H,W]"], "N=1:2:3 H=1:4:6 W=1:5:8")

@@ -321,6 +321,7 @@ def all_bytes():
     return b"".join(parts)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_every_process():
     digests = {hashlib.sha256(all_bytes()).hexdigest()}
     for seed in ("1", "77"):

@@ -38,6 +38,7 @@ class Tiles(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_a_place_that_only_a_number_in_the_code_tells(write_module, export):
     with pytest.raises(AccuracyError, match=r"the path through the module depends on the size: .*H=137 W=14[6-9]"):
         export(f"{write_module(TILES)}:Tiles", ["x:float32[1,1,H,W]"], "H=8:40:200 W=8:50:200")

@@ -68,6 +68,7 @@ ALIASED = {
 }
 
 
+@pytest.mark.slow
 def test_the_file_writes_as_the_module_does_soft_suppression(write_module, export):
     compared(write_module, export, "soft suppression")
 

@@ -83,6 +83,7 @@ def test_whole_numbers_are_divided_by_a_size_as_whole_numbers(write_module, expo
     np.testing.assert_array_equal(quotient, expected)
 
 
+@pytest.mark.slow
 def test_a_number_that_a_recording_keeps_follows_the_size(write_module, export, load):
     path = write_module("import math\n" + HEAD + "        return l >= 4 * math.hypot(t, 1.0), x\n")
     export(f"{path}:Net", ["x:float32[N,T]", "l:int64[N]=0:500"], "N=1:1:2 T=10:30:60", exporter="torchscript")

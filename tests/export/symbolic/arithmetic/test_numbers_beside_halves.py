@@ -33,6 +33,7 @@ def test_comparisons_are_with_the_rounded_number(write_module, export, load):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_products_and_quotients_are_with_the_number_itself(write_module, export, load):
     compare(
         write_module, export, load,

@@ -38,6 +38,7 @@ def make():
 """
 
 
+@pytest.mark.slow
 def test_checks_do_not_keep_a_branch_by_size_from_the_file(write_module, export):
     result = export(f"{write_module(NET.format(checks=CHECKS))}:make", ["x:float32[N,T]"], "N=1:2:3 T=1:5:9")
     runner = OnnxRuntimeRunner(result.model)

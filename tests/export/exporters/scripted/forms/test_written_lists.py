@@ -115,6 +115,7 @@ def test_it_stays(name):
     assert ast.unparse(_written(KEPT[name])) == ast.unparse(_function(KEPT[name]))
 
 
+@pytest.mark.slow
 def test_random_functions_compute_what_they_computed():
     generator = random.Random(0)
     changed = 0
