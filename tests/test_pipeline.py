@@ -9,8 +9,9 @@ from trtconv.core.errors import AccuracyError, MissingDependencyError
 from trtconv.core.model.file import save_model
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
-from trtconv.pipeline import exit_code, keep_if_equal, require_equal
+from trtconv.pipeline import exit_code
 from trtconv.pipeline.report_files import write_report
+from trtconv.pipeline.verdict import keep_if_equal, require_equal
 
 
 def test_a_wrong_file_is_moved_away_from_its_name(folder):  # noqa: F811

@@ -56,7 +56,7 @@ def convert(module: object, attack: ModuleAttack, folder: Path) -> tuple[Path, t
     from trtconv.check import check_model
     from trtconv.export import export_model
     from trtconv.export.live import live_module
-    from trtconv.pipeline import keep_if_equal
+    from trtconv.pipeline.verdict import keep_if_equal
     from trtconv.rewrite import rewrite_model
 
     live = live_module(module)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.core.artifacts import beside
-from trtconv.core.errors import (
-    AccuracyError,
-    InvalidRequestError,
-    MissingDependencyError,
-    OverBudgetError,
-    TrtconvError,
-)
+from trtconv.core.errors import InvalidRequestError, MissingDependencyError, OverBudgetError
 from trtconv.core.files.earlier import telling_of_earlier
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.precision import FP32
@@ -30,9 +25,9 @@ from trtconv.originals import make_model, original_in_words
 from trtconv.pipeline.foreign import FileInterface, against_file, file_reference, is_onnx
 from trtconv.pipeline.live_module import module_of
 from trtconv.pipeline.report_files import reported_if_it_fails, write_report
+from trtconv.pipeline.rule_at_fault import rule_at_fault
 from trtconv.pipeline.stages import Stages
-from trtconv.proof.comparison import describe_failure, first_failure
-from trtconv.proof.original import MODULE
+from trtconv.pipeline.verdict import keep_if_equal
 
 if TYPE_CHECKING:
     from trtconv.build import BuildResult
@@ -129,7 +124,9 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
     graph = stages.timed("check", lambda: check_model(judged, progress, heat=True))
     engine_request = dataclasses.replace(request.check, reference=reference)
     with reported_if_it_fails(graph, request.build.output):
-        keep_if_equal(graph, request.rewrite.output, beside(request.build.output, ".report.html"), original)
+        page = beside(request.build.output, ".report.html")
+        blame = partial(rule_at_fault, request.rewrite, rewritten, judged, progress)
+        keep_if_equal(graph, request.rewrite.output, page, original, blame)
         built = stages.timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
         engine = stages.timed("check engine", lambda: check_model(engine_request, progress, heat=True))
     if engine.comparisons:
@@ -173,40 +170,6 @@ def within_budget(
     if over:
         raise OverBudgetError(over[0].message, hint=over[0].hint, details=[f.message for f in over[1:]])
     return judged if engine.comparisons else engine
-
-
-def keep_if_equal(report: CheckReport, artifact: Path, page: Path, original: str = MODULE) -> None:
-    """Raise as `require_equal` does, after the wrong file was moved away from the name under which it would be used.
-
-    `page` is the HTML report, to which the error refers.
-    """
-    rejected = artifact.with_name(artifact.name + ".rejected")
-    try:
-        require_equal(report, original, f"{page} has all outputs and points; the file is {rejected.name} now")
-    except TrtconvError:
-        artifact.replace(rejected)
-        raise
-
-
-def require_equal(report: CheckReport, original: str = MODULE, otherwise: str = "") -> None:
-    """Raise AccuracyError for the first comparison that failed, or the error of the first finding.
-
-    `otherwise` is the hint where no finding has one.
-    """
-    otherwise = otherwise or f"see `trtconv check {report.subject}` for all outputs and points"
-    failure = first_failure(report.comparisons)
-    if failure is not None:
-        inner = next((f for f in report.errors if f.kind == "accuracy" and f.source), None)
-        source_line = report.extras.get("origins", {}).get(failure.output, {}).get("source")
-        raise AccuracyError(
-            f"{report.subject} does not compute what {original} computes: {describe_failure(failure)}",
-            hint=(inner.hint if inner else "") or otherwise,
-            details=[inner.message] if inner else [],
-            where=(inner.source if inner else source_line) or None,
-        )
-    for finding in report.errors:
-        kind = MissingDependencyError if finding.kind == "environment" else TrtconvError
-        raise kind(finding.message, hint=finding.hint, where=finding.source or None)
 
 
 def check(

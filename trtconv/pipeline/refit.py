@@ -24,8 +24,8 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.core.tensors import TensorSpec
 from trtconv.core.trust.trust import NO_CODE, EngineCode
 from trtconv.originals import make_model, original_in_words
-from trtconv.pipeline import require_equal
 from trtconv.pipeline.report_files import write_report
+from trtconv.pipeline.verdict import require_equal
 
 if TYPE_CHECKING:
     from trtconv.build.refit import RefitResult

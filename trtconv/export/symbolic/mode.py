@@ -54,6 +54,7 @@ from trtconv.export.symbolic.recording.conversions import settled_conversions
 from trtconv.export.symbolic.recording.definitions import lacks_form, recorded_steps
 from trtconv.export.symbolic.recording.errors import RecordedErrors
 from trtconv.export.symbolic.recording.keywords import with_names_of_torch, with_plain_flags
+from trtconv.export.symbolic.recording.negative_zeros import with_negative_zeros
 from trtconv.export.symbolic.recording.seeded import SeededDraws
 from trtconv.export.symbolic.recording.vmapped import vmap_by_sizes
 from trtconv.export.symbolic.resampling import resize
@@ -288,6 +289,9 @@ def symbolic_functions() -> Iterator[RecordedAliases]:
 
         def call(self, func: Any, name: str, args: Any, named: Mapping[str, Any]) -> Any:
             result = converted_first(name, args, named, self.cast, lambda a, n: self.call(func, name, a, n))
+            if result is not NotImplemented:
+                return result
+            result = with_negative_zeros(name, args, named, lambda a, n: self.call(func, name, a, n))
             if result is not NotImplemented:
                 return result
             result = draws.constant(func, name, args, named)

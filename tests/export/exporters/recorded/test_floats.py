@@ -31,3 +31,12 @@ def divided(x):
 def test_fractions_are_divided_by_the_exact_remainder(differing):
     x = torch.arange(-40, 40) * torch.tensor(0.1)
     assert not differing(divided, x, tolerance=1e-5)
+
+
+def distances(x):
+    return torch.cdist(x, x[:1] + 0.5, p=1.0), torch.cdist(x, x.flip(0), compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def test_distances_are_of_the_differences_alone(differing):
+    torch.manual_seed(0)
+    assert not differing(distances, torch.randn(2, 5, 3), tolerance=1e-6)

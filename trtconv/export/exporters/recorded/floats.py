@@ -14,7 +14,10 @@ LINEAR_FROM = 20.0
 
 def forms(opset: int) -> dict[str, Form]:
     """The forms by aten's names."""
-    return {"softplus": _softplus(values.plain_form("softplus", opset)), "cosine_similarity": cosine_similarity}
+    return {
+        "softplus": _softplus(values.plain_form("softplus", opset)), "cosine_similarity": cosine_similarity,
+        "cdist": _distances(values.plain_form("cdist", opset)),
+    }  # fmt: skip
 
 
 def floored_fraction(graph: Any, dividend: Any, divisor: Any) -> Any:
@@ -73,6 +76,23 @@ def cosine_similarity(graph: Any, first: Any, second: Any, dim: Any, epsilon: An
         length = graph.op("Sqrt", symbolic_helper._reducesum_helper(graph, squares, axes_i=[axis], keepdims_i=1))
         directions.append(graph.op("Div", vector, graph.op("Max", length, least)))
     return symbolic_helper._reducesum_helper(graph, graph.op("Mul", *directions), axes_i=[axis], keepdims_i=0)
+
+
+def _distances(plain: Form) -> Form:
+    def cdist(graph: Any, rows: Any, others: Any, exponent: Any = 2.0, mode: Any = None) -> Any:
+        """Distances of all pairs of rows; torch's form adds 1e-6 to each difference and takes roots of its sign."""
+        from torch.onnx import symbolic_helper
+
+        power = symbolic_helper._maybe_get_const(exponent, "f")
+        if power not in (1.0, 2.0):
+            return plain(graph, rows, others, exponent, mode)
+        pairs = (symbolic_helper._unsqueeze_helper(graph, x, [axis]) for x, axis in ((rows, -2), (others, -3)))
+        gap = graph.op("Sub", *pairs)
+        size = graph.op("Abs", gap) if power == 1.0 else graph.op("Mul", gap, gap)
+        total = symbolic_helper._reducesum_helper(graph, size, axes_i=[-1], keepdims_i=0)
+        return total if power == 1.0 else graph.op("Sqrt", total)
+
+    return cdist
 
 
 def _sizes(value: Any) -> list[int] | None:

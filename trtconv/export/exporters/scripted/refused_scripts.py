@@ -16,6 +16,8 @@ _TYPES = re.compile(r"instead found type '([^']+)'")
 _MARKED = re.compile(r"^(.*)\n\s*[~^]+ <--- HERE", re.MULTILINE)
 _KIND = re.compile(r"^(.+?) (?:aren't|isn't|are not|is not) supported:?$")
 _CALL = "Arguments for call are not valid"
+# What one form of a function lacks: its schema, and the argument that does not fit in the line behind it.
+_SCHEMA = re.compile(r"^[\w:.]+\(.*\) -> .*:$")
 _NAMESPACES_OF_TORCH = ("aten", "prim", "prims", "onnx", "torchvision", "quantized")
 
 
@@ -34,8 +36,8 @@ def why_no_script(error: Exception) -> str:
     kind = _KIND.match(first)
     if kind is not None and marked is not None:
         return f"`{marked[1].strip()}` has a form that loops of files lack ({kind[1]})"
-    if not first.startswith(_CALL) or marked is None:
-        return first
+    if marked is None or not (first.startswith(_CALL) or _SCHEMA.match(first)):
+        return first.removesuffix(":")
     code = marked[1].strip()
     if any("NoneType" in kind or kind.startswith("Optional") for kind in _TYPES.findall(text)):
         return f"`{code}` takes what may be None at some steps"

@@ -10,6 +10,7 @@ from typing import Any
 from unittest import mock
 from weakref import WeakKeyDictionary
 
+from trtconv.export.exporters.scripted.forms.decimals import write_decimals
 from trtconv.export.exporters.scripted.forms.deques import write_deques
 from trtconv.export.exporters.scripted.forms.elements.inlining import inline_local_functions, inline_methods
 from trtconv.export.exporters.scripted.forms.elements.lambdas import write_lambdas_out
@@ -198,6 +199,7 @@ class _WrittenOut(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        write_decimals(node)
         match node:
             case ast.Call(func=ast.Attribute(attr=("tensor" | "new_tensor" | "as_tensor")), args=[ast.List() as rows]):
                 # A list of a script has one type.
@@ -247,6 +249,13 @@ class _WrittenOut(ast.NodeTransformer):
                     literal = fill.operand if isinstance(fill, ast.UnaryOp) else fill
                     if isinstance(literal, ast.Constant) and type(literal.value) is int:
                         literal.value = float(literal.value)
+            case ast.Call(func=ast.Attribute(value=tensor, attr="norm"), args=[], keywords=[*named]) if (
+                getattr(tensor, "attr", getattr(tensor, "id", "")) not in ("torch", "linalg")
+                and {k.arg for k in named} & {"dim"} > {k.arg for k in named} & {"p"}
+            ):
+                # A script's method has no exponent by default.
+                node.keywords.append(ast.keyword("p", ast.Constant(2)))
+                return ast.fix_missing_locations(node)
             case ast.Call(func=ast.Attribute(value=tensor, attr="cpu"), args=[], keywords=[]):
                 # ONNX has no devices.
                 return tensor
