@@ -1,11 +1,14 @@
 """What trtconv never does, whatever a file holds: unpickle it, load a library that nobody named, leave its folder."""
 
 import ast
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from trtconv.core.errors import InvalidRequestError, UntrustedError
+from trtconv.core.files.python_child import run_code, run_module
 
 PACKAGE = Path(__file__).parents[1] / "trtconv"
 SOURCES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
@@ -63,6 +66,24 @@ def test_what_a_child_answers_is_not_unpickled():
         if name in ("pickle.load", "pickle.loads", "pickle.Unpickler")
     }
     assert unpickles == {"_answer"}, "the function of the child that takes its work"
+
+
+def test_a_child_imports_nothing_from_the_current_folder(tmp_path):
+    for name in ("tensorrt", "tensorrt_rtx", "trtconv", "runpy", "random", "json"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n")
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": str(PACKAGE.parent)}
+    for command in (run_code("import random, json, runpy"), (*run_module("trtconv"), "version")):
+        ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_every_child_is_started_so():
+    for path, tree in SOURCES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.List, ast.Tuple)) and path.name != "python_child.py":
+                words = [ast.unparse(e) for e in node.elts]
+                assert not ("sys.executable" in words and {"'-m'", "'-c'"} & set(words)), path
 
 
 def test_plugins_are_loaded_by_absolute_path_alone():

@@ -43,7 +43,8 @@ def rewritten(folder, op, text):
     run = ReferenceEvaluator(model)
     points = sample_points(SPACE, [SPEC])
     feeds = [sample_inputs([SPEC], p) for p in points]
-    samples = [ReferenceSample(p, f, {"y": np.asarray(run.run(None, f)[0])}) for p, f in zip(points, feeds, strict=True)]
+    outputs = [{"y": np.asarray(run.run(None, feed)[0])} for feed in feeds]
+    samples = [ReferenceSample(*of_point) for of_point in zip(points, feeds, outputs, strict=True)]
     reference = folder / "model.reference.safetensors"
     write_reference(reference, ReferenceInfo(points, (SPEC,), ("y",), SPACE), samples)
     (folder / "mine.py").write_text(RULES.format(op=op, name="turn"))

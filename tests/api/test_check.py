@@ -24,6 +24,8 @@ def test_a_verdict_tells_itself(here):
     assert "<testsuite" in (here.folder / "junit.xml").read_text()
     with pytest.raises(trtconv.InvalidRequestError, match="no report format is called 'pdf'"):
         verdict.save(pdf="report.pdf")
+    with pytest.raises(trtconv.InvalidRequestError, match="are one file"):
+        verdict.save(json=here.folder / "same", html=here.folder / "same")
 
 
 def test_a_red_verdict_names_the_submodule(page):

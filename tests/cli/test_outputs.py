@@ -319,7 +319,7 @@ def test_a_set_that_another_process_writes_is_left_alone(trtconv, net, tmp_path,
     out, model = tmp_path / "out", tmp_path / "other.onnx"
     out.mkdir()
     conv_net(model)
-    (out / "model.onnx").write_bytes(b"old")
+    (out / "model.onnx").write_bytes(b"\0old")
     script = (
         "import sys; from pathlib import Path; from trtconv.core.files.set_lock import locked_set\n"
         "with locked_set(Path(sys.argv[1])): print(1, flush=True); sys.stdin.read()"
@@ -340,4 +340,4 @@ def test_a_set_that_another_process_writes_is_left_alone(trtconv, net, tmp_path,
     assert code == 1
     assert f"another trtconv (process {holder.pid}) writes '{out}/model.*'" in err
     assert [p.name for p in out.iterdir()] == ["model.onnx"]
-    assert (out / "model.onnx").read_bytes() == b"old"
+    assert (out / "model.onnx").read_bytes() == b"\0old"

@@ -31,6 +31,22 @@ def test_a_reader_that_goes_away(words, unbuffered):
     assert (process.returncode, process.stderr) == (141, "")
 
 
+def test_closed_streams_go_nowhere(tmp_path):
+    program = f"{sys.executable} -m trtconv version --json={tmp_path / 'version.json'} <&- >&- 2>&-"
+    ended = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert '"trtconv"' in (tmp_path / "version.json").read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_behind_stdout_is_told_as_such():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "trtconv", "rules"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT)
+    assert ended.returncode == 1
+    assert "stdout, or a temporary file, cannot be written: No space left" in ended.stderr
+
+
 def test_a_reader_of_the_errors_that_goes_away():
     read, write = os.pipe()
     os.close(read)

@@ -37,6 +37,7 @@ def memory():
     deaf()
 
 work = {"crash": crash, "abort": os.abort, "deaf": deaf, "memory": memory, "exit": lambda: 6,
+        "leave": lambda: os._exit(0), "leave red": lambda: os._exit(3),
         "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
         "divide": lambda: os.kill(os.getpid(), signal.SIGFPE)}[sys.argv[1]]
 command = click.Command("inspect", callback=lambda **_: work())
@@ -66,6 +67,8 @@ def start(kind, folder, **variables):
         ("deaf", {TIME: "0.3"}, 1, "error: the time limit of 0.3 s is over"),
         ("memory", {MEMORY: "256MiB"}, 1, "error: more than 256.0 MiB of memory are needed"),
         ("exit", {}, 6, ""),
+        ("leave", {}, 1, "ended the process with exit code 0 before there was a verdict"),
+        ("leave red", {}, 1, "ended the process with exit code 3 before there was a verdict"),
     ],
 )
 def test_a_child_that_ends(kind, variables, code, message, tmp_path):

@@ -18,6 +18,7 @@ from trtconv.core.errors import (
     UnsupportedError,
     did_you_mean,
 )
+from trtconv.core.files.output_paths import require_distinct
 from trtconv.core.report import CheckReport, Finding, OutputComparison
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class Verdict:
                 f"no report format is called '{unknown}'{did_you_mean(unknown, formats)}",
                 hint="one of " + ", ".join(formats),
             )
+        require_distinct(map(Path, files.values()), ())
         write_reports(self.report, **{name: Path(path) for name, path in files.items()})
 
     def raise_if_failed(self) -> None:

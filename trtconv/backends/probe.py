@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from trtconv.backends.cuda.choice import INSTALL_PYCUDA, CudaChoice, choose_cuda
 from trtconv.backends.cuda.driver import CudaState, probe_cuda
 from trtconv.backends.tensorrt.library import INSTALL, MODULES
 from trtconv.core.errors import TrtconvError
+from trtconv.core.files.python_child import run_code
 
 _IMPORT_TIMEOUT_S = 60
 # Package -> (what it is for, how it is installed).
@@ -118,9 +118,7 @@ def _ask(family: str) -> tuple[str, str]:
         return "", f"does not load: {error}"
     code = f"import {module} as t; print(t.__version__, hasattr(t, 'Builder') and hasattr(t, 'OnnxParser'))"
     try:
-        completed = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=_IMPORT_TIMEOUT_S
-        )
+        completed = subprocess.run(run_code(code), capture_output=True, text=True, timeout=_IMPORT_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", f"does not load: {error}"
     answer = completed.stdout.split()

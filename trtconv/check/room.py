@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -25,9 +26,10 @@ from trtconv.check.compare.original import OriginalSamples
 from trtconv.check.compare.power import check_power, power_findings
 from trtconv.check.compare.precision import arithmetic_of
 from trtconv.check.compare.reference_fit import (
+    nan_findings,
+    nan_outputs,
     reference_binding,
     require_common_output,
-    require_finite,
     require_outputs,
     within_profiles,
 )
@@ -161,6 +163,10 @@ def _power(
 
 def _idle_findings(watch: _Watch, comparison: _Comparison, power: PowerResult | None) -> tuple[Finding, ...]:
     random = (c for c in comparison.outputs if c.point in watch.random)
+    if watch.idle.without_numbers:
+        message = "no output holds a finite number at any point: that NaN and infinities stay what they are is no proof"
+        hint = "load real weights (--weights), or give inputs at which the module computes numbers (--sample)"
+        return (Finding("error", "accuracy", message, hint),)
     return tuple(power_findings(power, watch.idle.idle(), shows_nothing(random)))
 
 
@@ -265,17 +271,19 @@ def _compare(
     telling_sample: ReferenceSample | None = None
     advisory: list[OutputComparison] = []
     findings: list[Finding] = []
+    nan_points: dict[str, list[str]] = defaultdict(list)
     for sample in watch.passing(reference.samples, subject.profiles):
         require_outputs(sample, (name for name, _ in request.outputs))
         if not within_profiles(sample, subject.profiles):
             findings.append(Finding("note", "usage", f"{sample.point} is outside the engine's profiles; not compared"))
             continue
         progress.phase(str(sample.point))
-        suspicious = require_finite(sample, reference.original)
-        findings += [suspicious] if suspicious else []
+        for name in nan_outputs(sample):
+            nan_points[name].append(str(sample.point))
         results = _compare_at(watch, subject, sample)
         (advisory if sample.point.advisory else compared).extend(results)
         telling_sample = _more_telling(telling_sample, sample, results, compared)
+    findings += nan_findings(nan_points, reference.original)
     if not compared:
         findings.append(Finding("error", "usage", "nothing was compared", "is the reference inside the profiles?"))
     return _Comparison(tuple(compared), tuple(advisory), tuple(findings), telling_sample)

@@ -161,13 +161,19 @@ def _remedy(error: OSError) -> str:
 
 def main() -> NoReturn:
     """The program `trtconv`: `run` in a child, whose crash is an error."""
+    from trtconv.cli.ending import note_end
     from trtconv.cli.supervision import supervise
 
+    _reopen_closed_streams()
     os.environ.update(thread_variables(os.environ))
     # Overflow and NaN are values that comparisons feed on purpose. What the user's own module warns of stays.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=QUIET_ARITHMETIC)
     alone = "--debug" not in sys.argv and COMPLETE not in os.environ and supervise(show_error)
-    run(alone=alone)
+    try:
+        run(alone=alone)
+    except SystemExit:
+        note_end()
+        raise
 
 
 def run(args: list[str] | None = None, *, alone: bool = False) -> NoReturn:
@@ -179,12 +185,22 @@ def run(args: list[str] | None = None, *, alone: bool = False) -> NoReturn:
     try:
         code = _complete() if COMPLETE in os.environ else _run(arguments, alone=alone)
         # Here and not while Python ends, which would tell of it.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
     except (BrokenPipeError, OutputClosed):
         _drop_output()
         code = 128 + signal.SIGPIPE
     sys.exit(code)
+
+
+def _reopen_closed_streams() -> None:
+    """What a shell closed (`>&-`) goes nowhere: the next file that is opened would have its number, and the output."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def _complete() -> int:
@@ -264,7 +280,10 @@ def show_error(error: Exception) -> int:
         print_error(TrtconvError(f"this machine has too little memory{detail}", hint="make the ranges smaller"))
     elif isinstance(error, OSError):
         file_name = f" '{error.filename}'" if error.filename else ""
-        print_error(TrtconvError(f"the file{file_name} cannot be used: {error.strerror or error}", hint=_remedy(error)))
+        what = f"the file{file_name} cannot be used"
+        if not file_name and error.errno == errno.ENOSPC:
+            what = "stdout, or a temporary file, cannot be written"
+        print_error(TrtconvError(f"{what}: {error.strerror or error}", hint=_remedy(error)))
     else:  # a traceback helps nobody but us
         echo(f"internal error: {type(error).__name__}: {error}", err=True)
         echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)

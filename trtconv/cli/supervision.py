@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from trtconv.cli.ending import has_ended
 from trtconv.cli.termination import GRACE_S, LIMIT_GRACE_S
 from trtconv.core.errors import CrashError, TrtconvError
 from trtconv.core.files.parent_process import end_with_parent
@@ -90,7 +91,7 @@ def _wait(child: int, stack: int, show: Callable[[Exception], int]) -> int:
             return show(end.error) if end.error is not None else 128 + signal.SIGTERM
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
-        return code
+        return code if has_ended() else show(_left(code))
     if end is not None and end.error is not None:
         return show(end.error)
     if -code in _PASSED_ON or (terminated and -code == signal.SIGKILL):
@@ -112,6 +113,14 @@ def _beyond(limits: Limits, seconds: float, child: int, now: float) -> _End | No
         return None
     far = limits.memory is not None and size > limits.memory * _FAR_BEYOND
     return _End(now if far else now + LIMIT_GRACE_S + _PATIENCE_S, error)
+
+
+def _left(code: int) -> CrashError:
+    _remove_folders()
+    return CrashError(
+        f"something that ran here ended the process with exit code {code} before there was a verdict, as os._exit does",
+        hint="look in the module and in what it imports for os._exit, or for a library's function that calls exit",
+    )
 
 
 def _crash(number: int, stack: str) -> CrashError:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from trtconv.cli.ending import note_end
 from trtconv.core.errors import LimitError
 from trtconv.core.limits import limited, read_limits
 
@@ -37,7 +38,9 @@ def within_limits(show: Callable[[LimitError], int]) -> Iterator[list[LimitError
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(LIMIT_GRACE_S)
         if not left.is_set():
-            os._exit(show(error))
+            code = show(error)
+            note_end()
+            os._exit(code)
 
     left = threading.Event()
     with limited(read_limits(), end):
@@ -95,4 +98,5 @@ def _end_later(read: int, grace: float) -> None:
     time.sleep(grace)
     with suppress(OSError):
         os.write(2, b"terminated; nothing was left half written\n")
+    note_end()
     os._exit(128 + signal.SIGTERM)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from trtconv.core.errors import LimitError
+from trtconv.core.errors import InvalidRequestError, LimitError
 from trtconv.core.sizes import format_bytes, parse_bytes
 from trtconv.core.text.numbers import parse_number
 
@@ -40,9 +40,16 @@ def read_limits(environment: Mapping[str, str] = os.environ) -> Limits:
     memory, seconds = environment.get(MEMORY, ""), environment.get(TIME, "")
     available = machine_bytes()
     return Limits(
-        max(parse_bytes(memory), _LEAST_BYTES) if memory else int(available * SHARE_OF_MACHINE) if available else None,
+        max(_memory(memory), _LEAST_BYTES) if memory else int(available * SHARE_OF_MACHINE) if available else None,
         parse_number(seconds, TIME, 0.1, _MOST_SECONDS) if seconds else None,
     )
+
+
+def _memory(text: str) -> int:
+    try:
+        return parse_bytes(text)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"{MEMORY}: {error.message}", hint=error.hint) from error
 
 
 def machine_bytes() -> int | None:

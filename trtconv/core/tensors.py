@@ -44,6 +44,11 @@ class TensorSpec:
         (low, high), (least, most) = self.value_range, self.dtype.limits()
         if not least <= low <= high <= most:
             range_text = f"{_number(low)}:{_number(high)}"
+            if low > high:
+                raise InvalidRequestError(
+                    f"the value range {range_text} of input '{self.name}' ends below where it begins",
+                    hint=f"write {_number(high)}:{_number(low)} (in trtconv.toml [{_number(high)}, {_number(low)}])",
+                )
             ends = f"{least:g} to {most:g}" if self.dtype.kind != "int" else f"{least:.0f} to {most:.0f}"
             raise InvalidRequestError(
                 f"the value range {range_text} of input '{self.name}' is not a valid {self.dtype.name} range",

@@ -17,7 +17,7 @@ from trtconv.export.branches.by_size.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.causes import unnamed_cause
 from trtconv.export.branches.explain import Fork, find_fork, locate_fork
 from trtconv.export.branches.value_exits import value_exits
-from trtconv.export.exporters.attempt import Attempt, ExportTask, describe_attempts, first_line
+from trtconv.export.exporters.attempt import Attempt, ExportTask, describe_attempts, first_line, root_error
 from trtconv.export.module.operator_lines import empty_line, lacking_operator, named_line
 from trtconv.export.module.user_code import blame, format_frame
 from trtconv.export.recurrent.steps import OneLengthError
@@ -163,7 +163,8 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
             return UnsupportedError(caught.message, hint=caught.hint, details=details, where=where)
     # That torch.export cannot have a recurrent layer is no reason why nothing could be recorded.
     errors = [a.error for a in attempts if a.error is not None]
-    error = next((e for e in errors if not isinstance(e, OneLengthError)), errors[0])
+    # A failed assertion is of torch's own insides, and names nothing that a user wrote.
+    error = min(errors, key=lambda e: 2 * isinstance(e, OneLengthError) + isinstance(root_error(e), AssertionError))
     own_hint = error.hint if isinstance(error, TrtconvError) else ""
     cause = unnamed_cause(a.error for a in attempts)
     lacking: dict[str, Attempt] = {}

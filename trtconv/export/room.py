@@ -146,6 +146,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.branches.by_size.instructions import functions_run
     from trtconv.export.exporters.attempt import ExportTask
     from trtconv.export.lasting.files import blaming_tables_in_files, notes_on_files
+    from trtconv.export.lasting.lazy_parameters import require_shapes
     from trtconv.export.lasting.notes import notes_on_lasting_state
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes
@@ -170,6 +171,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         notes.append(settled.note)
     with clock.step("module"):
         samples = observe(observed, inner, progress)
+        require_shapes(observed.module)
     notes += renaming_notes(samples.items[0].outputs, runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     job = ExportTask(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)

@@ -13,6 +13,7 @@ from trtconv.backends.cuda.driver import probe_cuda
 from trtconv.core.artifacts import beside
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, OverBudgetError
 from trtconv.core.files.earlier import telling_of_earlier
+from trtconv.core.files.output_paths import ENGINE, MODEL, require_replaceable
 from trtconv.core.files.set_lock import locked_set
 from trtconv.core.precision import FP32
 from trtconv.core.processors import seldom_collected
@@ -147,6 +148,8 @@ def require_possible(request: ConvertRequest) -> None:
     from trtconv.build.resolve import require_request as require_build
     from trtconv.rewrite import require_request as require_rewrite
 
+    for room, kind in ((request.export, MODEL), (request.rewrite, MODEL), (request.build, ENGINE)):
+        require_replaceable(room.output, kind)
     for name in (n for profile in request.build.profiles for n in profile):
         _ = request.export.space[name]
     require_rewrite(request.rewrite)

@@ -10,6 +10,8 @@ from trtconv.core.report import CheckReport
 from trtconv.proof.comparison import describe_failure, first_failure
 from trtconv.proof.original import MODULE
 
+_ERRORS: dict[str, type[TrtconvError]] = {"environment": MissingDependencyError, "accuracy": AccuracyError}
+
 
 def keep_if_equal(
     report: CheckReport,
@@ -55,5 +57,5 @@ def require_equal(
             where=(inner.source if inner else source_line) or None,
         )
     for finding in report.errors:
-        kind = MissingDependencyError if finding.kind == "environment" else TrtconvError
+        kind = _ERRORS.get(finding.kind, TrtconvError)
         raise kind(finding.message, hint=finding.hint, where=finding.source or None)

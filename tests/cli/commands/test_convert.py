@@ -135,12 +135,13 @@ def test_half_precision_is_in_the_graph_and_judged_as_such(trtconv, net, tmp_pat
     assert code == 3, "half precision does not hold a tolerance of single precision"
 
 
-def test_a_module_that_gives_nan_is_warned_of(trtconv, net, tmp_path):
+def test_a_module_that_gives_nothing_but_nan_proves_nothing(trtconv, net, tmp_path):
     words = ("convert", f"{net}:nan_net", *IMAGES, *RANGES, "-o", tmp_path / "out", "--backend", "tensorrt-rtx")
-    code, text, err = trtconv(*words)
-    assert code == 0, err
-    assert "the module itself returns NaN in 'output'" in text
-    assert "more, see the report" in text
+    code, _, err = trtconv(*words)
+    assert code == 3
+    assert "no output holds a finite number at any point" in err
+    assert "--weights" in err
+    assert not (tmp_path / "out" / "model.trt.onnx").exists()
 
 
 @pytest.mark.parametrize(

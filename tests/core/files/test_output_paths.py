@@ -23,6 +23,9 @@ BINARY = bytes(range(256))
         ("a.onnx", BINARY, MODEL, ""),
         ("a.plan", BINARY, ENGINE, ""),
         ("a.onnx", b"version https://git-lfs.github.com/spec/v1\n", MODEL, ""),
+        ("a.onnx", b"precious\n", MODEL, "is a text file, which an ONNX model would replace"),
+        ("a.engine", b"mine\n", ENGINE, "is a text file, which an engine would replace"),
+        ("a.onnx", b"", MODEL, ""),
         ("a", BINARY, ENGINE, ""),
         ("a.bin", b"", ENGINE, ""),
     ],
@@ -34,6 +37,36 @@ def test_what_a_model_replaces(tmp_path, name, content, kind, message):
         return
     with pytest.raises(InvalidRequestError, match=message):
         require_replaceable(tmp_path / name, kind)
+
+
+def test_names_of_other_kinds_and_names_that_no_file_has(tmp_path):
+    with pytest.raises(InvalidRequestError, match="has the name of an engine, and would hold an ONNX model"):
+        require_replaceable(tmp_path / "m.engine", MODEL)
+    with pytest.raises(InvalidRequestError, match="has the name of an ONNX model, and would hold an engine"):
+        require_replaceable(tmp_path / "m.onnx", ENGINE)
+    with pytest.raises(InvalidRequestError, match="no file can be called"):
+        require_replaceable(tmp_path / "bad\0name", MODEL)
+    require_replaceable(tmp_path / "model", ENGINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("notes.txt", b"precious\n", "is a text file"),
+        ("net.pt", BINARY, "is a file of weights"),
+        ("a.engine", BINARY, "is an engine"),
+        ("blob", BINARY, ""),
+        ("other.onnx", BINARY, ""),
+    ],
+)
+def test_a_link_counts_as_what_it_points_at(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "model.onnx").symlink_to(name)
+    if not message:
+        require_replaceable(tmp_path / "model.onnx", MODEL)
+        return
+    with pytest.raises(InvalidRequestError, match=message):
+        require_replaceable(tmp_path / "model.onnx", MODEL)
 
 
 @pytest.mark.parametrize(

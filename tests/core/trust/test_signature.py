@@ -12,7 +12,7 @@ pytest.importorskip("model_signing.signing")
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from tests.core.trust.sets import write_set
@@ -256,12 +256,22 @@ def test_keys_that_cannot_sign(engine, tmp_path):
     write_key(tmp_path, "locked", b"secret")
     (tmp_path / "junk.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
     before = beside(engine, ".sig").read_bytes()
-    for key in (SigningKey(tmp_path / "locked.pem"), SigningKey(tmp_path / "junk.pem")):
+    pem, none = serialization.Encoding.PEM, serialization.NoEncryption()
+    other = rsa.generate_private_key(65537, 2048).private_bytes(pem, serialization.PrivateFormat.PKCS8, none)
+    (tmp_path / "rsa.pem").write_bytes(other)
+    for key in (SigningKey(tmp_path / f"{name}.pem") for name in ("locked", "junk", "rsa")):
         with pytest.raises(InvalidRequestError, match="cannot sign"):
             sign_set(engine, key, "0.1.0")
     assert beside(engine, ".sig").read_bytes() == before
     sign_set(engine, SigningKey(tmp_path / "locked.pem", "secret"), "0.1.0")
     assert "secret" not in repr(SigningKey(tmp_path / "locked.pem", "secret"))
+
+
+def test_a_private_key_verifies_nothing(engine, tmp_path):
+    write_key(tmp_path, "mine")
+    with pytest.raises(InvalidRequestError, match="holds no public key in PEM") as raised:
+        verify_set(engine, Trust(key=tmp_path / "mine.pem"))
+    assert "openssl pkey" in raised.value.hint
 
 
 def test_one_signer_is_named(tmp_path):

@@ -27,11 +27,13 @@ def idle(make, dtype=np.float32, points=3):
     [
         (lambda n: np.zeros((n, 3)), "was 0 at every point"),
         (lambda n: 1e-6 * RANDOM.standard_normal((n, 3)), "zeros would equal"),
+        (lambda n: np.full((n, 3), np.nan), "was NaN or infinite at every point"),
+        (lambda n: np.full((n, 3), np.inf), "was NaN or infinite at every point"),
         (lambda n: np.full((n, 3), 0.5), "a constant in place of output 'y'"),
         (lambda n: np.tile([1.0, 2.0, 3.0], (n, 1)), "a constant in place of output 'y'"),
         (lambda n: np.broadcast_to(np.arange(3.0).reshape(1, 3, 1), (n, 3, n)), "a constant in place of output 'y'"),
     ],
-    ids=["zero", "far under what is allowed", "constant", "bias alone", "channels alone"],
+    ids=["zero", "far under what is allowed", "NaN", "infinite", "constant", "bias alone", "channels alone"],
 )
 def test_an_output_that_a_constant_equals_shows_nothing(make, words):
     (result,) = idle(make)

@@ -95,6 +95,12 @@ def first_module_off(
     return _after(model, path, compared[-1][0], len(compared)) if compared else None
 
 
+_OTHER_WEIGHTS = (
+    "is it a mistake in the module, or has it other weights than those that were converted? Random ones are drawn from "
+    "the seed of the conversion (--seed, by default 0): torch.manual_seed(0) before the module is made"
+)
+
+
 def _wrong(
     model: onnx.ModelProto, path: Path, tensor: ModuleTensor, comparison: OutputComparison, *, before: int
 ) -> Finding:
@@ -107,7 +113,7 @@ def _wrong(
         "accuracy",
         f"'{path.name}' first differs from the module in submodule '{tensor.module}': tensor '{tensor.tensor}' at "
         f"{comparison.point}{error}{agree}",
-        "",
+        "" if before else _OTHER_WEIGHTS,
         node.name or tensor.tensor,
         tensor.module,
         nearest_origin(node, makers).source,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,21 +155,24 @@ def sizes_tried(subject: Path, reference: Path) -> tuple[Finding, ...]:
     return (Finding("warning", "sizes", str(coverage), hint, source=(*coverage.tables, *coverage.lines)[0]),)
 
 
-def require_finite(sample: ReferenceSample, original: str) -> Finding | None:
-    """A warning when the original itself gives NaN at a point that is not a NaN point: equality there shows little."""
+def nan_outputs(sample: ReferenceSample) -> tuple[str, ...]:
+    """The outputs in which the original itself gives NaN, at a point that is not a NaN point."""
     import numpy as np
 
     if sample.point.advisory:
-        return None
-    for name, array in sample.outputs.items():
-        if array.dtype.kind == "f" and bool(np.isnan(array).any()):
-            return Finding(
-                "warning",
-                "accuracy",
-                f"{original} itself returns NaN in '{name}' at {sample.point}",
-                "the comparison there only shows that NaN stays NaN",
-            )
-    return None
+        return ()
+    return tuple(n for n, a in sample.outputs.items() if a.dtype.kind == "f" and bool(np.isnan(a).any()))
+
+
+def nan_findings(points: Mapping[str, Sequence[str]], original: str) -> tuple[Finding, ...]:
+    """A warning for each output in which the original gives NaN, by the points at which: equality shows little."""
+    hint = "the comparison there only shows that NaN stays NaN"
+    messages = (
+        f"{original} itself returns NaN in '{name}' at {where[0]}"
+        + (f" and at {len(where) - 1} more points" if len(where) > 1 else "")
+        for name, where in points.items()
+    )
+    return tuple(Finding("warning", "accuracy", message, hint) for message in messages)
 
 
 def within_profiles(sample: ReferenceSample, profiles: Iterable[Mapping[str, Any]]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from trtconv.core import errors
 from trtconv.core.errors import TrtconvError
 from trtconv.core.files.parent_process import end_with_parent, parent_arguments
+from trtconv.core.files.python_child import run_module
 from trtconv.core.requests import CheckRequest
 from trtconv.core.trust.trust import EngineCode
 
@@ -28,7 +29,7 @@ def process_medians(request: CheckRequest, points: Sequence[str]) -> Mapping[str
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     with subprocess.Popen(
-        [sys.executable, "-m", MODULE, *parent_arguments()],
+        [*run_module(MODULE), *parent_arguments()],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

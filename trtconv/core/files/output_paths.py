@@ -25,13 +25,14 @@ _LINKS = 40
 _LOOKED_AT = 4096
 ENGINE_SUFFIXES = (".engine", ".plan", ".trt")
 MODEL, ENGINE = "an ONNX model", "an engine"
-# A text of such a name holds the place of a model, as a pointer of Git LFS does.
 _MODELS = {
     ".onnx": MODEL,
     **dict.fromkeys(ENGINE_SUFFIXES, ENGINE),
     **dict.fromkeys((".safetensors", ".pt", ".pth", ".ckpt"), "a file of weights"),
     ".pt2": "a program of torch.export",
 }
+# What holds the place of a file in a checkout: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md.
+_POINTER = b"version https://git-lfs.github.com/spec/"
 _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
 
@@ -90,21 +91,29 @@ def require_distinct(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
 
 
 def require_replaceable(path: Path, kind: str) -> None:
-    """Raise InvalidRequestError where a model of this kind would replace a file of another one.
+    """Raise InvalidRequestError where a model of this kind would replace a file of another one, or have its name.
 
-    That is text (a module, a configuration, a report), or a model, an engine or tensors by its name.
+    That is text (a module, a configuration, a report), or a model, an engine or tensors by its name; of a symbolic
+    link what counts is the file that it points at. A pointer of Git LFS holds the place of a model.
     """
-    if _kind(path) is not None or not path.is_file():
+    if _kind(path) is not None:
         return
-    other = _MODELS.get(path.suffix)
-    if other == kind:
+    named = _MODELS.get(path.suffix, kind)
+    target = Path(os.path.realpath(path))
+    if not path.is_file():
+        if named != kind:
+            raise InvalidRequestError(
+                f"the output '{path}' has the name of {named}, and would hold {kind}", hint="name another file"
+            )
         return
-    if other is None:
-        with open(path, "rb") as stream:
+    other = _MODELS.get(target.suffix)
+    if other in (None, kind):
+        with open(target, "rb") as stream:
             beginning = stream.read(_LOOKED_AT)
         # Models, engines and tensors hold zeros or control characters in their first bytes.
-        if not beginning or beginning.translate(None, _PRINTABLE):
+        if not beginning or beginning.translate(None, _PRINTABLE) or beginning.startswith(_POINTER):
             return
+        other = None
     raise InvalidRequestError(
         f"the output '{path}' exists and is {other or 'a text file'}, which {kind} would replace",
         hint="name another file, or remove that one",
@@ -124,6 +133,8 @@ def _kind(path: Path) -> str | None:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return None
         raise
+    except ValueError as error:
+        raise InvalidRequestError(f"no file can be called {str(path)!r}: {error}", hint="name another file") from error
     return next((name for test, name in _KINDS if test(mode)), None)
 
 

@@ -110,7 +110,8 @@ def sign_set(subject: Path, key: SigningKey, version: str, output: Path | None =
                 )
             with replacing(signature) as temporary:
                 config.sign(files.folder, temporary)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, AttributeError) as error:
+            # A key of another kind lacks what the library reads of a curve.
             raise InvalidRequestError(
                 f"the key '{key.key}' cannot sign: {_first_line(error)}",
                 hint="an elliptic curve key in PEM: openssl ecparam -name prime256v1 -genkey -noout -out key.pem",
@@ -158,7 +159,7 @@ def _verified_digests(folder: Path, path: Path, bundle: bytes, trust: Trust) -> 
     try:
         names = _signed_names(bundle)
         if trust.key is not None:
-            config.use_elliptic_key_verifier(public_key=require_file(trust.key, "public key"))
+            config.use_elliptic_key_verifier(public_key=_public_key(trust.key))
         elif trust.certificates:
             config.use_certificate_verifier(
                 certificate_chain=[require_file(c, "certificate") for c in trust.certificates]
@@ -178,6 +179,15 @@ def _verified_digests(folder: Path, path: Path, bundle: bytes, trust: Trust) -> 
         reason = _first_line(error) or type(error).__name__
         raise UntrustedError(f"the signature '{path}' does not hold: {reason}", hint=_HINT) from error
     return names
+
+
+def _public_key(path: Path) -> Path:
+    """The path of a public key. Raises InvalidRequestError for another kind of file, a private key above all."""
+    if b"PUBLIC KEY-----" not in require_file(path, "public key").read_bytes():
+        raise InvalidRequestError(
+            f"'{path}' holds no public key in PEM", hint=f"openssl pkey -in {path} -pubout -out key.pub.pem"
+        )
+    return path
 
 
 def _signed_names(bundle: bytes) -> dict[str, str]:

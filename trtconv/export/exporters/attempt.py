@@ -288,15 +288,20 @@ def _export(way: Way, job: ExportTask, trace: Trace, attempt_folder: Path) -> Ex
     return way.export(trace, attempt_folder / name, opset)
 
 
+def root_error(error: BaseException) -> BaseException:
+    """What an error of torch's exporters wraps, or the error itself."""
+    while type(error).__name__ in ("TorchExportError", "ConversionError") and error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
 def first_line(error: BaseException | None) -> str:
     """The line of an exporter's error that says what is wrong."""
     if error is None:
         return ""
     if isinstance(error, TrtconvError):
         return error.message
-    cause: BaseException = error
-    while type(cause).__name__ in ("TorchExportError", "ConversionError") and cause.__cause__ is not None:
-        cause = cause.__cause__
+    cause = root_error(error)
     needs = requirements(str(cause)) or in_words(str(cause))
     if needs:
         return needs

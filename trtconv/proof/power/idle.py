@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IdleOutput:
-    """An output that a constant equals. `largest` is its largest finite magnitude at any point."""
+    """An output that a constant equals. `largest` is its largest finite magnitude at any point, None without any."""
 
     name: str
     constant: str
-    largest: float
+    largest: float | None
 
     def describe(self) -> str:
         """`output 'x' was 0 at every point: nothing was shown`."""
+        if self.largest is None:
+            return f"output '{self.name}' was NaN or infinite at every point: nothing was shown"
         if self.largest == 0.0:
             return f"output '{self.name}' was 0 at every point: nothing was shown"
         if self.constant == "zero":
@@ -40,7 +42,7 @@ class IdleOutputs:
         self._compare = compare
         self._constants: dict[str, dict[str, Array]] = {}
         self._busy: dict[str, set[str]] = {}
-        self._largest: dict[str, float] = {}
+        self._largest: dict[str, float | None] = {}
         self._points = 0
 
     def offer(self, sample: ReferenceSample) -> None:
@@ -60,7 +62,8 @@ class IdleOutputs:
             finite = np.abs(expected[np.isfinite(expected)].astype(np.float64))
         else:
             finite = np.abs(expected.astype(np.float64)).reshape(-1)
-        self._largest[name] = max(self._largest.get(name, 0.0), float(finite.max(initial=0.0)))
+        before = self._largest.get(name)
+        self._largest[name] = max(before or 0.0, float(finite.max())) if finite.size else before
         constants = self._constants.setdefault(name, {})
         busy = self._busy.setdefault(name, set())
         for kind in ("zero", "first", "column", "channel"):
@@ -77,6 +80,11 @@ class IdleOutputs:
             results = self._compare(sample, {**sample.outputs, name: guess})
             if any(r.output == name and not r.passed for r in results):
                 busy.add(kind)
+
+    @property
+    def without_numbers(self) -> bool:
+        """True when no output had a finite element at any point."""
+        return bool(self._largest) and all(largest is None for largest in self._largest.values())
 
     def idle(self) -> tuple[IdleOutput, ...]:
         """The outputs that some constant equals at all points; empty when fewer than two were compared."""

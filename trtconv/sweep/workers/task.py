@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trtconv.core.files.private_folder import private_temporary_folder
+from trtconv.core.files.python_child import run_module
 from trtconv.sweep.plan.commands import REPRO_SECONDS, TIMINGS, TUNED
 from trtconv.sweep.store.storage import open_storage
 from trtconv.sweep.store.store import DamagedResultError, Store
@@ -177,5 +177,5 @@ def probe_program(program: tuple[str, ...], variables: Mapping[str, str]) -> dic
     return {**probe(), **versions}
 
 
-# `python -m trtconv` of the worker itself.
-OWN_PROGRAM = (sys.executable, "-m", "trtconv")
+# The trtconv of the worker itself.
+OWN_PROGRAM = run_module("trtconv")

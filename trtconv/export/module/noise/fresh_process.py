@@ -89,10 +89,12 @@ class FreshProcess:
         with private_temporary_folder("first") as folder:
             save_file(dict(inputs), str(Path(folder) / INPUTS))
             # Whether equal elements have an order is known by now.
-            if self._reply(f"{int(self._runner.ranks)} {folder}\n", seconds) != b"+":
+            reply, outputs = self._reply(f"{int(self._runner.ranks)} {folder}\n", seconds), Path(folder) / OUTPUTS
+            # A module may end its process, with a status that looks like success.
+            if reply != b"+" or not outputs.exists():
                 self.close()
                 return None
-            return dict(load_file(str(Path(folder) / OUTPUTS)))
+            return dict(load_file(str(outputs)))
 
     def _reply(self, request: str, seconds: float) -> bytes:
         """Nothing where it does not come in time, or the fork was killed."""

@@ -13,7 +13,8 @@ from typing import Any
 
 # Functions in which a tensor without axes may stand for a number.
 TAKE_TENSORS = (
-    "where", "masked_fill", "masked_fill_", "fill_", "__setitem__", "mul", "multiply", "mul_", "__mul__", "__rmul__", "__imul__",
+    "where", "masked_fill", "masked_fill_", "fill_", "__setitem__",
+    "mul", "multiply", "mul_", "__mul__", "__rmul__", "__imul__",
     "add", "add_", "__add__", "__radd__", "__iadd__", "sub", "subtract", "sub_", "__sub__", "__rsub__", "__isub__",
     "div", "divide", "true_divide", "div_", "__truediv__", "__rtruediv__", "__rdiv__", "copysign", "copysign_",
 )  # fmt: skip
