@@ -1,0 +1,1 @@
+"""The sixty-seventh round of attacks."""
