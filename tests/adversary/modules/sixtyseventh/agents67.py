@@ -53,7 +53,7 @@ def A7964CategoricalDqn(self, x):
     return m.view_as(x), lo.view(*x.shape), up.view(*x.shape)
 
 
-@attack(X, dims=D, kinds=FINITE, refused="changes between calls")
+@attack(X, dims=D, kinds=FINITE, refused="run again on the same inputs")
 class A7965RunningNormalizer(nn.Module):
     """gym's RunningMeanStd kept in buffers, updated in eval as well, clip to ten."""
 
@@ -78,7 +78,7 @@ class Track(NamedTuple):
     hit: torch.Tensor
 
 
-@forward("x:float32[K,4]", "y:float32[M,4]", dims="K=1:3:5 M=1:4:6", kinds=("normal", "unit", "halves", "positive"))
+@forward("x:float32[K,4]", "y:float32[M,4]", dims="K=1:3:5 M=1:4:6", kinds=("normal", "unit", "halves", "positive"), refused="_replace")
 def A7966GreedyTracks(self, x, y):
     """SORT without a solver: greedy matches of tracks and detections by rounds of argmax over a masked IoU, as many as the smaller count, named tuples replaced."""
     def boxes(b):
@@ -130,7 +130,7 @@ class A7967DynamicNtk(nn.Module):
         return x * c + half * s, torch.tensor(self.slopes(6))[:, None, None] * rel
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="no form for the types")
 class A7968CachedProperty(nn.Module):
     """functools.cached_property for the slopes, singledispatchmethod by type, a deque of the last three hidden states that is made in forward."""
 
@@ -159,7 +159,7 @@ class A7968CachedProperty(nn.Module):
         return torch.stack(out, 1), torch.stack(tuple(last)).amax(0)
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="from its first call")
 class A7969CachedPropertyOfFirstSize(nn.Module):
     """A cached_property that was made from the length of the first call and is sliced or tiled at others."""
 
@@ -211,7 +211,7 @@ def A7971NoRepeatNgram(self, ids):
     return ban, lcp, ended
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="no form for the types")
 def A7972AhrsFilters(self, x):
     """Madgwick's filter over time in quaternions: gradient of gravity with a guarded norm, complementary filter beside it, angles unwrapped by numpy's rule."""
     q = torch.tensor([1.0, 0, 0, 0]).expand(len(x), -1)

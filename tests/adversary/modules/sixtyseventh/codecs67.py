@@ -148,7 +148,7 @@ class A7957CodecPadding(nn.Module):
         return y[..., : x.shape[-1]], z.shape[-1] * torch.ones(1), self.frame.pad * z.amax()
 
 
-@forward(X, dims=D)
+@forward(X, dims=D, refused="the exported model differs")
 def A7958SpecialNumbers(self, x):
     """copysign with -0, logaddexp of -inf twice, hypot, sinc at 0, heaviside at 0, xlogy, nextafter's direction, entr, remainder of negatives."""
     z = torch.where(x > 0, 0.0, -0.0)
@@ -156,7 +156,7 @@ def A7958SpecialNumbers(self, x):
     return torch.copysign(torch.ones_like(x), z), torch.logaddexp(ninf, ninf), torch.sinc(x.round()), torch.heaviside(z, x), torch.xlogy(z, z), torch.special.entr(torch.sigmoid(x)), torch.remainder(x, -1.5), torch.fmod(x, -1.5), torch.signbit(z)
 
 
-@forward("x:int64[N,K]=-9:9", dims="N=1:2:3 K=1:4:9")
+@forward("x:int64[N,K]=-9:9", dims="N=1:2:3 K=1:4:9", refused="no form of gcd")
 def A7959WholeNumberCorners(self, x):
     """gcd, lcm, floor division by a tensor of signs, power of negatives, bit shifts past the sign, bit_count by steps, prod, cumprod that wraps int32, mean of floats."""
     s = torch.where(x >= 0, 3, -3)
@@ -164,7 +164,7 @@ def A7959WholeNumberCorners(self, x):
     return torch.gcd(x, s * 2), torch.lcm(x.abs() + 1, s.abs()), x // s, x % s, x**3, p * p, p.cumsum(-1, dtype=torch.int32) * 70000, (x >> 1) & 7, x.float().mean(-1)
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="view of the bits")
 def A7960BitPlanes(self, x):
     """Floats to their bits by view(int32), exponent field, mantissa, a fast inverse square root, half precision bits by view(int16)."""
     b = x.view(torch.int32)
@@ -176,7 +176,7 @@ def A7960BitPlanes(self, x):
     return e, m, y * (1.5 - 0.5 * a * y * y)
 
 
-@forward("x:float32[N,T,6]", dims=D, kinds=FINITE)
+@forward("x:float32[N,T,6]", dims=D, kinds=FINITE, refused="depends on the size")
 def A7961SplitUnevenly(self, x):
     """chunk(4) that gives fewer chunks, tensor_split, split with a rest, zip that stops early, accumulate, pairwise; counts as numbers."""
     chunks = x.chunk(4, 1)
@@ -217,7 +217,7 @@ def A8003SpecialRest(self, x):
     return torch.logaddexp(ninf, ninf), torch.sinc(x.round()), torch.heaviside(z, x), torch.xlogy(z, z), torch.special.entr(torch.sigmoid(x)), torch.remainder(x, -1.5), torch.fmod(x, -1.5)
 
 
-@forward(X, dims=D)
+@forward(X, dims=D, noted="with an infinity in an input")
 def A8004SignbitOfZeros(self, x):
     """signbit and copysign where zeros are made by a product with a negative number."""
     z = x.clamp(0, 0) * -1.0

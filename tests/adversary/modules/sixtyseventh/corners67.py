@@ -79,7 +79,7 @@ class A8009DataclassFields(nn.Module):
         return y * s, (x * {**self.opts.extra, **o.extra}["t"]).sum(1)
 
 
-@forward("x:float32[N,L]", dims="N=1:2:3 L=2:7:33", kinds=FINITE)
+@forward("x:float32[N,L]", dims="N=1:2:3 L=2:7:33", kinds=FINITE, refused="function definitions")
 def A8010RecursiveFft(self, x):
     """A recursion over a power of two: Haar's wavelet until one is left, a bitonic pass, Walsh-Hadamard after a pad to the next power."""
     n = 1 << (x.shape[1] - 1).bit_length()
@@ -120,7 +120,7 @@ def A8012TypesThatFollow(self, x):
     return a, h.float(), w, c, (c.to(torch.int32).float().mean(1)).to(k), (x > 0) ^ (x > 1), (x > 0).sum(1, dtype=torch.int32), torch.floor_divide(c, 2), c / 2
 
 
-@forward("x:complex64[N,T]", dims=D) if False else forward("x:float32[N,T,4]", dims=D, kinds=FINITE)
+@forward("x:float32[N,T,4]", dims=D, kinds=FINITE)
 def A8013BeamformerComplex(self, x):
     """A covariance of two complex channels, loaded by its trace, inverted in closed form, MVDR weights, angle at zero, phase differences wrapped."""
     z = torch.view_as_complex(x.view(*x.shape[:2], 2, 2))

@@ -22,7 +22,7 @@ X = "x:float32[N,T,6]"
 D = "N=1:2:3 T=2:5:9"
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="shares memory")
 class A7989BuffersOfOneMemory(nn.Module):
     """Two buffers that are views of one vector: a ring that is written through one and read through the other within a call, then restored."""
 
@@ -40,7 +40,7 @@ class A7989BuffersOfOneMemory(nn.Module):
         return y, x + self.b
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="uninitialized parameter")
 class A7990LazyParts(nn.Module):
     """Lazy layers that take their widths at the first call, in a Sequential with named parts and a slice of itself."""
 
@@ -192,7 +192,7 @@ class Registry(UserDict):
         return self.data.setdefault(key, lambda x: x * key)
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="list cannot be used")
 class A7997MissingKeys(nn.Module):
     """__missing__ that makes a function for a size, defaultdict of lists of tensors by group, weak references, an ordered merge."""
 
@@ -210,7 +210,7 @@ class A7997MissingKeys(nn.Module):
         return self.reg[x.shape[1] % 4](x), y, self.ref()(x)
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="try blocks")
 class A7998GeneratorsAndCoroutines(nn.Module):
     """Layers as a generator that receives by send, an async function driven by hand, yield from over halves."""
 
@@ -286,7 +286,7 @@ class A8000TracedPiece(nn.Module):
         return self.part(x), self.part(x[:, :1])
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="from its first call")
 class A8001LastSizeKept(nn.Module):
     """Remembers the longest length so far and pads to it by zeros, then takes the mean (a shorter call after a longer one differs)."""
 

@@ -138,7 +138,7 @@ class A7982RevinDlinear(nn.Module):
         return ((trend + s) - self.b) / (self.w + 1e-10) * sd + last
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="cdist")
 def A7983SoftDtwAndScan(self, x):
     """DTW by antidiagonals of a skewed matrix, Hillis-Steele scan with doubling strides, exponential smoothing by a triangular power matrix, Holt's trend by a loop."""
     a, b = x[..., :3], x[..., 3:].flip(1)
@@ -187,7 +187,7 @@ def A7985MemoryFormats(self, x):
     return y * 2 + k, z.permute(0, 2, 3, 1).reshape(z.shape[0], -1), x.stride(1) * x.amax()
 
 
-@forward("x:float32[N,T,6]", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@forward("x:float32[N,T,6]", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="goes one way")
 def A7986MatchOnShapes(self, x):
     """Structural matching on the shape with guards, an exception for a view that does not divide, walrus in a comprehension, divmod, min with a key over sizes."""
     match x.shape:
