@@ -80,6 +80,11 @@ def test_a_limit_that_cannot_be_read_is_one_error(trtconv, monkeypatch):
     code, _, err = trtconv("version")
     assert code == 2
     assert f"{TIME} must be a finite number" in err
+    monkeypatch.delenv(TIME)
+    monkeypatch.setenv(MEMORY, "lots")
+    code, _, err = trtconv("version")
+    assert code == 2
+    assert f"{MEMORY}: cannot read the size 'lots'" in err
 
 
 def test_a_block_within_its_limits_is_left_alone():

@@ -1,5 +1,5 @@
 """Tracking, reinforcement learning, robotics and tokens: state, decisions by value, recursions over time."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, UP034, E731 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def A7971NoRepeatNgram(self, ids):
     return ban, lcp, ended
 
 
-@forward(X, dims=D, kinds=FINITE, refused="no form for the types")
+@forward(X, dims=D, kinds=FINITE)
 def A7972AhrsFilters(self, x):
     """Madgwick's filter over time in quaternions: gradient of gravity with a guarded norm, complementary filter beside it, angles unwrapped by numpy's rule."""
     q = torch.tensor([1.0, 0, 0, 0]).expand(len(x), -1)

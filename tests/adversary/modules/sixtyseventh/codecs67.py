@@ -1,5 +1,5 @@
 """Audio codecs, bytes and numbers: quantisers, companding, wrapping whole numbers, promotions, rounding."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, B905 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class A7957CodecPadding(nn.Module):
         return y[..., : x.shape[-1]], z.shape[-1] * torch.ones(1), self.frame.pad * z.amax()
 
 
-@forward(X, dims=D, refused="the exported model differs")
+@forward(X, dims=D)
 def A7958SpecialNumbers(self, x):
     """copysign with -0, logaddexp of -inf twice, hypot, sinc at 0, heaviside at 0, xlogy, nextafter's direction, entr, remainder of negatives."""
     z = torch.where(x > 0, 0.0, -0.0)

@@ -1,5 +1,5 @@
 """Where a converter is likely to keep what it should not: rare sizes, ties, empties, aliases, types that follow values."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, E741 - attacks are written as users write them
 
 from __future__ import annotations
 

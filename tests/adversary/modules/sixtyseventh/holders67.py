@@ -1,5 +1,5 @@
 """What holds weights and state: aliases, parametrizations, lazy and traced parts, functional calls, hooks, nested programs."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, B007 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class A7989BuffersOfOneMemory(nn.Module):
         return y, x + self.b
 
 
-@attack(X, dims=D, kinds=FINITE, refused="uninitialized parameter")
+@attack(X, dims=D, kinds=FINITE, refused="have no shape yet")
 class A7990LazyParts(nn.Module):
     """Lazy layers that take their widths at the first call, in a Sequential with named parts and a slice of itself."""
 

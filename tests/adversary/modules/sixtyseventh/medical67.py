@@ -1,9 +1,7 @@
 """Medicine, images, volumes, time series and graphs as whole little networks."""
-# ruff: noqa: E501 - attacks are written as users write them
+# ruff: noqa: E501, E741, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
-
-import math
 
 import torch
 import torch.nn.functional as F
