@@ -136,7 +136,7 @@ class A7982RevinDlinear(nn.Module):
         return ((trend + s) - self.b) / (self.w + 1e-10) * sd + last
 
 
-@forward(X, dims=D, kinds=FINITE, refused="cdist", refused="the file cannot hold it as a loop")
+@forward(X, dims=D, kinds=FINITE, refused="the file cannot hold it as a loop")
 def A7983SoftDtwAndScan(self, x):
     """DTW by antidiagonals of a skewed matrix, Hillis-Steele scan with doubling strides, exponential smoothing by a triangular power matrix, Holt's trend by a loop."""
     a, b = x[..., :3], x[..., 3:].flip(1)
