@@ -41,7 +41,6 @@ def test_as_the_command_line_writes_them(inputs, dims, expected):
         ({"x": IDS}, {"x": "N"}, "do not fit the example of input 'x', whose shape is (1, 2)"),
         ({"x": IDS}, {"x": "N,3"}, "do not fit"),
         ({"x": "float32[N]"}, {"x": "N"}, "has its dims in it"),
-        ("float32[N,8]", None, "the input 'float32[N,8]' has no name"),
     ],
 )
 def test_wrong_inputs(inputs, dims, message):

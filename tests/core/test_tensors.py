@@ -39,6 +39,7 @@ def test_expressions_of_output_dims_read_back():
         ("x:float33[N]", "unknown dtype 'float33'. Did you mean 'float32'"),
         ("x:float32[N,-1]", "cannot read the dim"),
         ("x:float32[N]=5:1", "begins above its end"),
+        ("float32[N,8]", r"the input 'float32\[N,8\]' has no name"),
         ("x:float32[N]=nan:1", "value range nan:1 of input 'x' is not a valid float32 range"),
         ("x:uint8[N]=0:300", "is not a valid uint8 range"),
         ("x:int64[N]=0:1e30", "is not a valid int64 range"),

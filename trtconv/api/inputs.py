@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from trtconv.core.dtypes import DTYPES
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.progress import Progress, SilentProgress
 
@@ -76,10 +75,6 @@ def _text(name: str, value: Any, dims: str | Sequence[int | str] | None) -> str:
     if isinstance(value, str):
         if dims is not None:
             raise InvalidRequestError(f"input '{name}' is a text, which has its dims in it", hint="leave out its dims")
-        if not name and value.partition("[")[0].strip() in {d.name for d in DTYPES}:
-            raise InvalidRequestError(
-                f"the input '{value}' has no name", hint=f"inputs={{'images': '{value}'}}, or 'images:{value}'"
-            )
         return value if not name else f"{name}{'' if value.startswith('[') else ':'}{value}"
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
         raise InvalidRequestError(

@@ -185,8 +185,8 @@ def run(args: list[str] | None = None, *, alone: bool = False) -> NoReturn:
     try:
         code = _complete() if COMPLETE in os.environ else _run(arguments, alone=alone)
         # Here and not while Python ends, which would tell of it.
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
     except (BrokenPipeError, OutputClosed):
         _drop_output()
         code = 128 + signal.SIGPIPE
@@ -280,9 +280,8 @@ def show_error(error: Exception) -> int:
         print_error(TrtconvError(f"this machine has too little memory{detail}", hint="make the ranges smaller"))
     elif isinstance(error, OSError):
         file_name = f" '{error.filename}'" if error.filename else ""
-        what = f"the file{file_name} cannot be used"
-        if not file_name and error.errno == errno.ENOSPC:
-            what = "stdout, or a temporary file, cannot be written"
+        nameless = not file_name and error.errno == errno.ENOSPC
+        what = "stdout, or a temporary file, cannot be written" if nameless else f"the file{file_name} cannot be used"
         print_error(TrtconvError(f"{what}: {error.strerror or error}", hint=_remedy(error)))
     else:  # a traceback helps nobody but us
         echo(f"internal error: {type(error).__name__}: {error}", err=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from trtconv.core.dtypes import DType, parse_dtype
+from trtconv.core.dtypes import DTYPES, DType, parse_dtype
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.shape_space.derived import derived_from, is_derived, names_of, size_of
 from trtconv.core.shape_space.space import ShapeSpace, require_size
@@ -46,7 +46,7 @@ class TensorSpec:
             range_text = f"{_number(low)}:{_number(high)}"
             if low > high:
                 raise InvalidRequestError(
-                    f"the value range {range_text} of input '{self.name}' ends below where it begins",
+                    f"the value range {range_text} of input '{self.name}' begins above its end",
                     hint=f"write {_number(high)}:{_number(low)} (in trtconv.toml [{_number(high)}, {_number(low)}])",
                 )
             ends = f"{least:g} to {most:g}" if self.dtype.kind != "int" else f"{least:.0f} to {most:.0f}"
@@ -103,6 +103,10 @@ def parse_tensor(text: str) -> TensorSpec:
             f"cannot read the input '{text}'", hint="write NAME:DTYPE[D0,D1,...], e.g. images:float32[N,3,H,W]"
         )
     name = match["name"].strip()
+    if not match["dtype"] and name in {d.name for d in DTYPES}:
+        raise InvalidRequestError(
+            f"the input '{text}' has no name", hint=f"write images:{text}, in Python inputs={{'images': '{text}'}}"
+        )
     dtype = parse_dtype(match["dtype"] or "float32")
     values = parse_value_range(match["range"], name)
     parameter = (match["parameter"] or "").strip()
@@ -125,10 +129,6 @@ def parse_value_range(text: str | None, owner: str) -> tuple[float, float] | Non
         raise InvalidRequestError(
             f"the value range '{text}' of input '{owner}' has a whole number that FP64 does not hold",
             hint=f"write one within -{2**53} to {2**53 - 1}",
-        )
-    if bounds[0] > bounds[1]:
-        raise InvalidRequestError(
-            f"the value range '{text}' of input '{owner}' begins above its end", hint=f"write {high}:{low}"
         )
     return bounds
 

@@ -164,7 +164,7 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     # That torch.export cannot have a recurrent layer is no reason why nothing could be recorded.
     errors = [a.error for a in attempts if a.error is not None]
     # A failed assertion is of torch's own insides, and names nothing that a user wrote.
-    error = min(errors, key=lambda e: 2 * isinstance(e, OneLengthError) + isinstance(root_error(e), AssertionError))
+    error = min(errors, key=lambda e: (isinstance(e, OneLengthError), isinstance(root_error(e), AssertionError)))
     own_hint = error.hint if isinstance(error, TrtconvError) else ""
     cause = unnamed_cause(a.error for a in attempts)
     lacking: dict[str, Attempt] = {}

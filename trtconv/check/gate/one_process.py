@@ -13,7 +13,7 @@ from typing import Any
 from trtconv.core import errors
 from trtconv.core.errors import TrtconvError
 from trtconv.core.files.parent_process import end_with_parent, parent_arguments
-from trtconv.core.files.python_child import run_module
+from trtconv.core.files.python_child import import_path, run_module
 from trtconv.core.requests import CheckRequest
 from trtconv.core.trust.trust import EngineCode
 
@@ -27,7 +27,7 @@ def process_medians(request: CheckRequest, points: Sequence[str]) -> Mapping[str
 
     Raises what that process raises, and TrtconvError when it dies.
     """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    environment = {**os.environ, "PYTHONPATH": import_path()}
     with subprocess.Popen(
         [*run_module(MODULE), *parent_arguments()],
         env=environment,

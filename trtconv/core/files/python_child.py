@@ -6,6 +6,7 @@ run. Python 3.11 has the option -P against it, 3.10 nothing.
 
 from __future__ import annotations
 
+import os
 import sys
 
 # `sys` is built in, and looked up nowhere.
@@ -16,6 +17,11 @@ _RUN = f"{SAFE_PATH}; import runpy; runpy.run_module(sys.argv.pop(1), run_name='
 def run_module(name: str) -> tuple[str, ...]:
     """The command line that runs a module as `python -m` does; its arguments follow."""
     return sys.executable, "-c", _RUN, name
+
+
+def import_path() -> str:
+    """`PYTHONPATH` of a child that imports from where this process does."""
+    return os.pathsep.join(p for p in sys.path if p)
 
 
 def run_code(code: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.text.listing import list_first
 
 if TYPE_CHECKING:
     from torch import nn
@@ -17,8 +18,7 @@ def require_shapes(module: nn.Module) -> None:
     tensors = [*module.named_parameters(), *module.named_buffers()]
     lazy = [name for name, tensor in tensors if is_lazy(tensor)]
     if lazy:
-        more = f" and {len(lazy) - 3} more" if len(lazy) > 3 else ""
         raise InvalidRequestError(
-            f"forward ran, and these parameters have no shape yet: {', '.join(lazy[:3])}{more}",
+            f"forward ran, and these parameters have no shape yet: {list_first(lazy, 3)}",
             hint="remove the lazy layers that forward does not use, or call the module once in a way that uses them",
         )

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trtconv.core.text.listing import list_names
+
 if TYPE_CHECKING:
     import onnx
 
@@ -33,8 +35,7 @@ def defaults(model: onnx.ModelProto) -> tuple[str, ...]:
     names = [t.name for t in model.graph.initializer if t.name in inputs]
     if not names:
         return ()
-    shown = ", ".join(f"'{n}'" for n in names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return (
-        f"inputs with a default, which an engine fixes: {shown}; no rule took them for constants. Remove their "
-        "initializers to feed them, or the inputs to fix them",
+        f"inputs with a default, which an engine fixes: {list_names(names)}; no rule took them for constants. Remove "
+        "their initializers to feed them, or the inputs to fix them",
     )

@@ -24,7 +24,7 @@ from trtconv.backends.tensorrt.builder.answer import RESULT, read_answer, write_
 from trtconv.core.errors import LimitError, TrtconvError
 from trtconv.core.files.parent_process import end_with_parent, lines_from_parent, parent_arguments
 from trtconv.core.files.private_folder import private_temporary_folder
-from trtconv.core.files.python_child import run_module
+from trtconv.core.files.python_child import import_path, run_module
 from trtconv.core.limits import limited, read_limits
 from trtconv.core.progress import Progress, SilentProgress
 
@@ -95,7 +95,7 @@ class BuildProcess:
         environment = {
             "CUDA_MODULE_LOADING": "LAZY",
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+            "PYTHONPATH": import_path(),
         }
         with open(self.place / "log", "wb") as log:
             self._child = subprocess.Popen(

@@ -15,6 +15,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_structure
 from trtconv.core.precision import BF16, FP8, FP16, FP32, INT8
 from trtconv.core.report import CheckReport
+from trtconv.core.text.listing import list_first
 
 # In the order of the legend; what is no number to compute with (indices, masks) comes last.
 KINDS = (FP32.dtype, FP16.dtype, BF16.dtype, FP8.name, INT8.dtype, "int4", "other")
@@ -84,8 +85,7 @@ def _picture(steps: Sequence[_Step], total: float) -> str:
     parts, at = [], 0.0
     for run in _runs(steps):
         width = sum(step.weight for step in run) / total * 1000
-        names = ", ".join(step.name or step.op for step in run[:4]) + (f" and {len(run) - 4} more" * (len(run) > 4))
-        title = f"{run[0].kind}: {names}"
+        title = f"{run[0].kind}: {list_first([step.name or step.op for step in run])}"
         parts.append(
             f'<g><title>{escape(title)}</title><rect class="p-{run[0].kind}" x="{at:.2f}" y="0" '
             f'width="{max(width, 0.5):.2f}" height="40"/></g>'

@@ -25,14 +25,15 @@ def write_decimals(call: ast.Call) -> None:
             return
     for position, argument in enumerate(call.args, offset):
         if position in decimal:
-            _make_decimal(argument)
+            make_decimal(argument)
     for keyword in call.keywords:
         if keyword.arg in decimal:
-            _make_decimal(keyword.value)
+            make_decimal(keyword.value)
 
 
-def _make_decimal(node: ast.expr) -> None:
-    literal = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+def make_decimal(node: ast.expr) -> None:
+    """A decimal of a whole number that stands in the code, with or without a sign; others stay as they are."""
+    literal = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd) else node
     if isinstance(literal, ast.Constant) and type(literal.value) is int:
         literal.value = float(literal.value)
 
@@ -64,5 +65,5 @@ def _of_function(name: str) -> frozenset[int | str]:
     if not inspect.isfunction(function):
         return _of_operator(name)
     parameters = inspect.signature(function).parameters.values()
-    floats = [(i, p.name) for i, p in enumerate(parameters) if p.annotation in (float, "float", "Optional[float]")]
+    floats = [(i, p.name) for i, p in enumerate(parameters) if p.annotation in (float, float | None)]
     return frozenset(key for pair in floats for key in pair)

@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 from weakref import WeakKeyDictionary
 
-from trtconv.export.exporters.scripted.forms.decimals import write_decimals
+from trtconv.export.exporters.scripted.forms.decimals import make_decimal, write_decimals
 from trtconv.export.exporters.scripted.forms.deques import write_deques
 from trtconv.export.exporters.scripted.forms.elements.inlining import inline_local_functions, inline_methods
 from trtconv.export.exporters.scripted.forms.elements.lambdas import write_lambdas_out
@@ -246,12 +246,11 @@ class _WrittenOut(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute(attr="pad") | ast.Name(id="pad"), args=arguments):
                 # A script hands no whole number on as a decimal there.
                 for fill in (*arguments[3:4], *(k.value for k in node.keywords if k.arg == "value")):
-                    literal = fill.operand if isinstance(fill, ast.UnaryOp) else fill
-                    if isinstance(literal, ast.Constant) and type(literal.value) is int:
-                        literal.value = float(literal.value)
+                    make_decimal(fill)
             case ast.Call(func=ast.Attribute(value=tensor, attr="norm"), args=[], keywords=[*named]) if (
                 getattr(tensor, "attr", getattr(tensor, "id", "")) not in ("torch", "linalg")
-                and {k.arg for k in named} & {"dim"} > {k.arg for k in named} & {"p"}
+                and any(k.arg == "dim" for k in named)
+                and all(k.arg != "p" for k in named)
             ):
                 # A script's method has no exponent by default.
                 node.keywords.append(ast.keyword("p", ast.Constant(2)))
