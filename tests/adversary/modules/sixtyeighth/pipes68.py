@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.adversary.attack import attack, forward
-from tests.adversary.inputs import FINITE, at_sides, halves, normal
+from tests.adversary.inputs import FINITE, halves, normal
+from tests.adversary.values import at_sides
 
 X = "x:float32[N,T,6]"
 D = "N=1:2:3 T=2:5:9"
