@@ -77,7 +77,7 @@ def A8064IndexPutDuplicates(self, x, i):
 @forward(X, dims=D, kinds=FINITE, feeds=H)
 def A8065SearchAndBuckets(self, x):
     """searchsorted of both sides with a sorter, bucketize right, int32 out, histc over fixed bins, histogram by one-hot, quantiles in every mode, nanquantile, unique_consecutive-free runs."""
-    s, o = x.sort(-1, stable=True)
+    s, o = torch.sort(x, dim=-1, stable=True)
     q = torch.tensor([0.1, 0.5, 0.9])
     r = x.round()
     e = torch.tensor([-1.0, 0.0, 1.0])
