@@ -103,7 +103,7 @@ def A8090FloatRanges(self, x):
     a = torch.arange(0, t * 0.1, 0.1)
     b = torch.arange(0, 1, 1 / t)
     c = torch.linspace(0, t - 1, t // 2 + 1).long()
-    d = torch.arange(0.5, t, 0.7).floor().long()
+    d = torch.arange(0.5, t, 0.7).floor().long().clamp(max=t - 1)
     return a, b.sum(), x[:, c], x[:, d]
 
 
