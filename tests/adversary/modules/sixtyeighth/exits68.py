@@ -42,7 +42,7 @@ def A8020HeapOfScores(self, x):
     return x.gather(1, best[..., None].expand(-1, -1, 6))
 
 
-@forward(X, dims=D, kinds=FINITE, refused="value")
+@forward(X, dims=D, kinds=FINITE, refused="return x * 2 if top")
 def A8021PackedBytes(self, x):
     """A decision by bytes: struct.pack of a float, the sign bit asked in Python."""
     top = struct.pack("<f", x.mean())[3]
@@ -145,7 +145,7 @@ class A8029ContextVariableLeft(nn.Module):
 LAST = contextvars.ContextVar("last", default=None)
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="from the first call")
 class A8030WeakRefTable(nn.Module):
     """A WeakKeyDictionary by module and finalizers: a table of the first size, alive as long as the module."""
 
@@ -161,7 +161,7 @@ class A8030WeakRefTable(nn.Module):
 TABLES: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="many calls")
 class A8031GeneratorState(nn.Module):
     """itertools.count and cycle as attributes: each call takes the next number."""
 
@@ -173,7 +173,7 @@ class A8031GeneratorState(nn.Module):
         return x * next(self.turn)
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="many calls")
 class A8032EveryHundredthCall(nn.Module):
     """A counter in an io.StringIO that changes the result at the 40th call only (a warm-up schedule)."""
 
@@ -201,7 +201,7 @@ class Flags(enum.IntFlag):
     STD = 4
 
 
-@forward(X, dims="N=1:2:3 T=1:4:9", kinds=FINITE)
+@forward(X, dims="N=1:2:3 T=1:4:9", kinds=FINITE, refused="depends on the size")
 def A8033EnumsBySize(self, x):
     """Enum's _missing_ by a size, IntFlag of the length's bits, iterated and negated."""
     t = x.shape[1]
@@ -214,7 +214,7 @@ def A8033EnumsBySize(self, x):
     return y * bin(f.value).count("1"), x * (3 if (~f & Flags.STD) else 5)
 
 
-@forward(X, dims="N=1:2:3 T=1:4:9", kinds=FINITE)
+@forward(X, dims="N=1:2:3 T=1:4:9", kinds=FINITE, refused="differs from the module")
 def A8034MatchSequence(self, x):
     """match on the shape as a mapping, a class pattern with attributes, or-patterns, a star in the middle."""
     match {"n": x.shape[0], "t": x.shape[1], "rest": tuple(x.shape)}:
@@ -289,7 +289,7 @@ class A8038SuppressedErrors(nn.Module):
         return y
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="depends on the size")
 class A8039BisectOfSizes(nn.Module):
     """A bucket by bisect over lengths, ChainMap of defaults, Counter of shape's digits, a deep copy of a layer per call."""
 
@@ -307,7 +307,7 @@ class A8039BisectOfSizes(nn.Module):
         return lin(x) * conf["s"] + c.most_common(1)[0][1], self.layers[c[6] % 3](x)
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="from the first call")
 class A8040LogLevelDecides(nn.Module):
     """A decision by the level of a logger that the first call lowers."""
 

@@ -28,7 +28,7 @@ def A8060NegativeDivisions(self, i):
     return i // -4, i % -4, torch.fmod(i, -4), torch.div(i, -4, rounding_mode="trunc"), i >> 1, i << 2, i / 3, 7 // d, -7 % d, torch.remainder(i, 2.5), i.float() // -1.5, i & -2, ~i, i.to(torch.int8) * 20
 
 
-@forward("i:int32[N,T]=-9:9", dims=D)
+@forward("i:int32[N,T]=-9:9", dims=D, refused="differs from the module")
 def A8061Int32Wraps(self, i):
     """int32: a hash by odd multipliers that wraps, xor-shifts, sums to int64, cumsum to int64, prod, promotion with int64 scalars, with a float scalar, with a bool."""
     h = i * 73856093
@@ -37,7 +37,7 @@ def A8061Int32Wraps(self, i):
     return h, h & 1023, h.sum(-1), i.cumsum(-1), h.sum(-1, dtype=torch.int32), i + 2147483647, (i + True).float() * 0.5, i.prod(-1), i.abs().pow(3), h % 97
 
 
-@forward("i:int64[N,T]=-9:9", dims=D)
+@forward("i:int64[N,T]=-9:9", dims=D, refused="differs from the module")
 def A8062Int64Hash(self, i):
     """int64: FNV, a product that wraps past 63 bits, low bits, parity by xor folds; popcount by tables."""
     h = (i ^ 1469598103934665603) * 1099511628211
@@ -229,7 +229,7 @@ def A8073QuantisedByFunctions(self, x):
     return a, b, q.float() * s, (c * torch.tensor([1, 5, 25, 125, 625, 3125])).sum(-1)
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="depends on the size")
 def A8074FuncTransforms(self, x):
     """torch.func: jvp-free vmap of a function over two axes with in_dims and out_dims, vmap with an index, nested vmaps, chunked."""
     f = lambda a, b: (a * b).sum() + a.amax()
@@ -238,14 +238,14 @@ def A8074FuncTransforms(self, x):
     return g(x, w), torch.func.vmap(lambda r, i: r.roll(1) * i, in_dims=(1, 0), out_dims=1)(x, torch.arange(x.shape[1])), torch.vmap(lambda a: a @ a.T, chunk_size=2)(x)
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="cannot be exported")
 def A8075GradientInForward(self, x):
     """A gradient within forward: torch.func.grad of an energy, one step of descent."""
     e = lambda v: (torch.tanh(v) ** 2).sum() + (v[:, 1:] - v[:, :-1]).pow(2).sum()
     return x - 0.1 * torch.func.grad(e)(x)
 
 
-@forward(X, dims=D, kinds=FINITE, feeds=H)
+@forward(X, dims=D, kinds=FINITE, feeds=H, refused="cannot be exported")
 def A8076FoldAndShuffle(self, x):
     """Unfold and fold with overlaps divided by counts, pixel shuffle and unshuffle where the length is made even, channel shuffle, as_strided windows, block diagonal, kron, tensordot, vander."""
     y = F.pad(x, (0, 0, 0, x.shape[1] % 2))[:, None]
@@ -295,14 +295,15 @@ def A8078SubclassTensors(self, x):
     return z * p, y.as_subclass(torch.Tensor)
 
 
-@forward("a:float32[N,1,P]", "b:float32[1,M,P]", dims="N=1:2:3 M=1:3:4 P=1:2:5", kinds=FINITE)
+@forward("a:float32[N,1,P]", "b:float32[1,M,P]", dims="N=1:2:3 M=1:3:4 P=1:2:5", kinds=FINITE, refused="one axis less")
 def A8079BroadcastOfOnes(self, a, b):
     """Axes that are one at some sizes: cdist of norms 1, 2 and inf, cosine with eps, cross-free outer sums, squeeze(1), expand_as, einsum with a repeated letter, matmul of ranks."""
     d = (a - b).abs()
     return torch.cdist(a.expand(-1, 2, -1), b.expand(a.shape[0], -1, -1), p=1), d.amax(-1), F.cosine_similarity(a, b, dim=-1), torch.einsum("nip,jmp->nmp", a, b), a.squeeze(1) @ b[0].T, (a.mT @ a).diagonal(dim1=1, dim2=2), a.squeeze() .sum() + b.squeeze(0).sum(0)
 
 
-@forward("x:float16[N,T,6]", "y:bfloat16[N,T,6]", dims=D, kinds=("unit", "halves", "zeros", "ones", "positive"), refused="")
+@forward("x:float16[N,T,6]", "y:float16[N,T,6]", dims=D, kinds=("unit", "halves", "zeros", "ones", "positive"))
 def A8080HalfTypes(self, x, y):
     """float16 with bfloat16 gives float32; python scalars do not widen; sums in fp32 by dtype, softmax to float32, comparisons across."""
+    y = y.bfloat16()
     return x + y, x * 0.1, y.sum(1, dtype=torch.float32), x.softmax(-1, dtype=torch.float32), (x > y), x.mean((1, 2))

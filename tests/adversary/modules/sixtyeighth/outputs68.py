@@ -59,7 +59,7 @@ def A8103UserDictOut(self, x):
     return Own(a=x + 1, b=x * 2)
 
 
-@forward(X, dims=D, kinds=FINITE, refused="")
+@forward(X, dims=D, kinds=FINITE, refused="of type deque")
 def A8104DequeAndViews(self, x):
     """A deque, the values of a dictionary, a generator's tuple, an empty list between."""
     return deque([x + 1, x * 2]), tuple(v for v in {"a": x - 1, "b": x * 5}.values()), [], {}
@@ -90,7 +90,7 @@ def A8106PlainObject(self, x):
     return Box(x * 2), x
 
 
-@forward(X, dims=D, kinds=FINITE, refused="")
+@forward(X, dims=D, kinds=FINITE, refused="cannot be exported")
 def A8107SparseOut(self, x):
     """A sparse tensor beside a dense one."""
     return x.to_sparse(), x * 2
@@ -107,3 +107,22 @@ class A8108OutputsThatShareMemory(nn.Module):
         out["last"] = y + 1
         y[:, 0] = 9
         return out
+
+
+@forward("x:float32[N,T]", dims="N=1:2:3 T=1:4:6", kinds=FINITE, refused="the module returns")
+def A8109KeysInAnotherOrder(self, x):
+    """A dictionary that is filled in another order at odd lengths: by name it is the same."""
+    a, b = x.sum(1), x.amax(1)
+    return {"a": a, "b": b} if x.shape[1] % 2 else {"b": b, "a": a}
+
+
+@forward("x:float32[N,T]", dims="N=1:2:3 T=1:4:6", kinds=FINITE, refused="the module returns")
+def A8110KeysBySize(self, x):
+    """A key that names the length."""
+    return {f"t{x.shape[1]}": x.sum(1)}
+
+
+@forward("x:float32[N,T]", dims="N=1:2:3 T=1:4:6", kinds=FINITE, refused="the module returns")
+def A8111NoneAtSomeSizes(self, x):
+    """An Optional output that is None at short lengths, in the middle."""
+    return x.sum(1), (x[:, 3:].sum(1) if x.shape[1] > 3 else None), x.amax(1)

@@ -29,7 +29,7 @@ def A8041BytesPipeline(self, x):
     return b, inv * 3, avg, diff, (x.sum((1, 2)) % 256), x.float().mean((1, 2)), -x, x // 7, x % 7
 
 
-@forward("x:uint8[N,3,H,W]=0:255", dims=HW)
+@forward("x:uint8[N,3,H,W]=0:255", dims=HW, refused="differs from the module")
 def A8042ResizeBytes(self, x):
     """torchvision's resize of bytes: bilinear with antialias, rounded, clamped, back to uint8, normalised."""
     y = F.interpolate(x.float(), (5, 7), mode="bilinear", antialias=True, align_corners=False).round().clamp(0, 255).to(torch.uint8)
@@ -176,7 +176,7 @@ def A8052Istft(self, x):
     return torch.istft(z * 0.5, 16, 4, window=w, length=x.shape[1])
 
 
-@forward("x:float32[N,C,L]", dims="N=1:1:2 C=1:2:3 L=5:8:13", kinds=FINITE)
+@forward("x:float32[N,C,L]", dims="N=1:1:2 C=1:2:3 L=5:8:13", kinds=FINITE, refused="no form of signbit")
 def A8053FilterBank(self, x):
     """Biquads by a loop over time with clamps, polyphase by pixel shuffles of one axis, comb by roll, envelope by cummax decays, zero crossings by signbit."""
     y1 = y2 = torch.zeros(x.shape[:2])

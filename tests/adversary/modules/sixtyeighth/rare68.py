@@ -55,7 +55,7 @@ def A8084PowersPast53Bits(self, i):
     return i**3, (i**3 + i) % 1000, i.pow(2) * i // i.clamp(min=1), torch.pow(i, 3) & 1023
 
 
-@forward("i:int64[N,T]=0:4000000000", dims="N=1:2:3 T=2:4:9")
+@forward("i:int64[N,T]=0:4000000000", dims="N=1:2:3 T=2:4:9", refused="differs from the module")
 def A8085BeyondInt32(self, i):
     """Microseconds in int64: seconds and the rest, to float32 by division, comparisons between neighbours, cast to int32 wraps, amax and sort."""
     return i // 1000000, i % 1000000, i.float() / 7, i == i.flip(1), i.to(torch.int32), i.amax(1), torch.sort(i, 1).values, (i[:, 1:] - i[:, :-1]), i & 4095
@@ -67,7 +67,7 @@ def A8086Int32Extremes(self, i):
     return (i - i.flip(1)), i >> 3, i.double().mean(1).float(), i > 1e9, i.clamp(-(10**9), 2**30), i / 1000, i // 10, i % 10, torch.maximum(i, i.flip(1)), i.float().round().long() // 65536
 
 
-@forward("x:float32[N,2,H,W]", dims="N=1:1:2 H=1:24:200 W=1:31:200", kinds=("normal",))
+@forward("x:float32[N,2,H,W]", dims="N=1:1:2 H=1:24:200 W=1:31:200", kinds=("normal",), refused="differs from the module")
 def A8087CrcOfSizes(self, x):
     """A scale by a checksum of the shape: zlib and hashlib; Python's random seeded by the size."""
     h, w = x.shape[-2:]
@@ -154,7 +154,7 @@ def A8095DeclaredRangeEnds(self, x):
     return x.sqrt(), x.log(), x.acos(), torch.logit(x, 1e-6), (x * 255.999).to(torch.uint8), torch.tensor([5.0, 6, 7, 8, 9])[b], x**x, (1 / x).clamp(max=1e6), torch.special.entr(x), x.atanh().clamp(max=20)
 
 
-@forward("x:float32[N,T]", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="cannot be exported")
 def A8096DeterministicDraws(self, x):
     """Draws that cannot vary: dropout of p=0 in training, multinomial of one-hots, randperm(1), normal of deviation zero."""
     p = F.one_hot(x.argmax(1), x.shape[1]).float()
@@ -173,7 +173,7 @@ def A8097EmptyThenFilled(self, x):
     return y, z * 2, w + x[:, :1]
 
 
-@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=4:24:64 W=4:31:64", kinds=("bytes", "unit"))
+@forward("x:float32[N,3,H,W]", dims="N=1:1:2 H=4:24:64 W=4:31:64", kinds=("bytes", "unit"), noted="a last bit decides")
 def A8098Homography(self, x):
     """kornia-like: normalised homography by 3x3 inverse of the size, grid by homogeneous division with a guard, warp with border, crop of the centre by integer halves."""
     h, w = x.shape[-2:]
