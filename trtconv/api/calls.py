@@ -154,7 +154,9 @@ def load(
 @contextmanager
 def requested_module(model: Module | None) -> Iterator[str | LiveModule | None]:
     """The module as requests name it, in this thread's turn; a live one is put back in the end."""
-    with _TURN, _random_state_put_back():
+    from trtconv.export.lasting.process_settings import own_settings
+
+    with _TURN, _random_state_put_back(), own_settings():
         if model is None or isinstance(model, (str, PathLike)):
             yield None if model is None else str(model)
             return

@@ -22,6 +22,7 @@ from trtconv.cli.files import Confinement
 from trtconv.cli.termination import terminable, within_limits
 from trtconv.core.errors import InvalidRequestError, LimitError, TrtconvError, did_you_mean
 from trtconv.core.processors import thread_variables
+from trtconv.core.text.error_text import error_text
 
 # Command name, which is also its module in `cli/commands` or its `about`, -> short help. It stands here so that
 # `trtconv --help` loads no command module.
@@ -165,6 +166,7 @@ def main() -> NoReturn:
     from trtconv.cli.supervision import supervise
 
     _reopen_closed_streams()
+    _keep_results_apart()
     os.environ.update(thread_variables(os.environ))
     # Overflow and NaN are values that comparisons feed on purpose. What the user's own module warns of stays.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=QUIET_ARITHMETIC)
@@ -201,6 +203,15 @@ def _reopen_closed_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def _keep_results_apart() -> None:
+    """Results and `--json` stand alone on stdout: what C code and the user's write to descriptor 1 goes to stderr."""
+    printed = sys.stdout
+    printed.flush()
+    results, buffering = os.dup(1), 1 if printed.isatty() else -1
+    sys.stdout = os.fdopen(results, "w", buffering, encoding=printed.encoding, errors=printed.errors)
+    os.dup2(2, 1)
 
 
 def _complete() -> int:
@@ -250,25 +261,17 @@ def _run(arguments: list[str], *, alone: bool = False) -> int:
         # No command ends in this way: it is the user's module, such as a script without `if __name__ == "__main__"`.
         if debug:
             raise
-        code = show_error(_exited(error))
-    except Exception as error:
+        from trtconv.export.module.user_code import exited
+
+        code = show_error(exited(error, Path()))
+    except BaseException as error:
         if debug:
             raise
         code = show_error(error)
     return code
 
 
-def _exited(error: SystemExit) -> TrtconvError:
-    from trtconv.export.module.user_code import blame
-
-    return TrtconvError(
-        f"the user's code ended the program with sys.exit({error.code!r})",
-        where=blame(error, Path()),
-        hint='name a factory that only makes the module; what a script does stands under if __name__ == "__main__"',
-    )
-
-
-def show_error(error: Exception) -> int:
+def show_error(error: BaseException) -> int:
     """Print what ended a command and return its exit code: a TrtconvError, what the machine lacks, or a bug of ours."""
     if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop"):  # `Path.resolve` before Python 3.13
         error = InvalidRequestError(f"links lead in a circle: {error}", hint="name the file itself")
@@ -284,6 +287,6 @@ def show_error(error: Exception) -> int:
         what = "stdout, or a temporary file, cannot be written" if nameless else f"the file{file_name} cannot be used"
         print_error(TrtconvError(f"{what}: {error.strerror or error}", hint=_remedy(error)))
     else:  # a traceback helps nobody but us
-        echo(f"internal error: {type(error).__name__}: {error}", err=True)
+        echo(f"internal error: {type(error).__name__}: {error_text(error)}", err=True)
         echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)
     return 1

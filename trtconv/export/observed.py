@@ -21,7 +21,7 @@ from trtconv.export.module.noise.repeatable import (
     require_same_again,
     state,
 )
-from trtconv.export.module.outputs import require_same_outputs
+from trtconv.export.module.outputs import require_names, require_same_outputs
 from trtconv.export.module.runner import ModuleRunner, set_eval
 from trtconv.export.module.sample_function import inputs_maker
 from trtconv.export.module.source import load_module
@@ -116,6 +116,7 @@ def observe(observed: ObservedModule, request: ExportRequest, progress: Progress
         shapes = [tuple(v.shape for v in s.inputs.values()) for s in samples.items]
         require_nothing_kept_in_files(observed.files, shapes, request.source.base)
         require_same_outputs(samples.items)
+        require_names(samples.items[0].outputs)
         runner.caches = find_shape_caches(runner, observed.untouched.attributes, samples.items)
         require_repeatable(runner, samples.cheapest)
         require_no_use_of_callers(runner, samples.cheapest.inputs)

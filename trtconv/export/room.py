@@ -172,7 +172,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     with clock.step("module"):
         samples = observe(observed, inner, progress)
         require_shapes(observed.module)
-    notes += renaming_notes(samples.items[0].outputs, runner.names)
+    if not request.output_names:
+        notes += renaming_notes(runner.written_names, list(samples.items[0].outputs), runner.names)
     sizes = traced_sizes(inner.space, inner.inputs)
     job = ExportTask(inner, runner, samples, make, tuple(sizes.items()), folder, progress, clock.seconds)
     with blaming_tables_in_files(observed.files, request.source.base):

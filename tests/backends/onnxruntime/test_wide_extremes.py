@@ -43,6 +43,30 @@ def test_clips(low, high):
         np.testing.assert_array_equal(outcome(body, bounds)(NUMBERS, NUMBERS * 0), expected)
 
 
+def test_signs():
+    np.testing.assert_array_equal(outcome("out = Sign(x)")(NUMBERS, NUMBERS), np.sign(NUMBERS))
+
+
+@pytest.mark.parametrize(("body", "axes"), [
+    ("a = Concat<axis=0>(x, y) m = {}<keepdims=1, axes=[0]>(a) out = Identity(m)", (0,)),
+    ("a = Concat<axis=0>(x, y) m = {}<keepdims=0>(a) e = Sub(x, x) out = Add(e, m)", (0, 1)),
+    ("a = Concat<axis=0>(x, y) m = {}<keepdims=0, axes=[1, 0]>(a) e = Sub(x, x) out = Add(e, m)", (0, 1)),
+    ("a = Concat<axis=0>(x, y) m = {}<axes=[-1]>(a) l = ReduceSum<keepdims=0>(m) e = Sub(x, x) out = Add(e, l)", (1,)),
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["ReduceMax", "ReduceMin"])
+def test_reductions(name, body, axes):
+    text = f"{HEAD.replace('18', '13')} {{ {body.format(name)} }}"
+    runner = OnnxRuntimeRunner(onnx.parser.parse_model(text).SerializeToString())
+    reduce = np.max if name == "ReduceMax" else np.min
+    rows = np.array([[-6164040000, 3_000_000_000, 2**31, 7]])
+    for shift in range(rows.size):
+        other = np.roll(rows, shift, axis=1) - 5
+        expected = reduce(np.concatenate([rows, other]), axis=axes, keepdims=True)
+        expected = expected.sum() if axes == (1,) else expected
+        outputs = runner({"x": rows, "y": other})["out"]
+        np.testing.assert_array_equal(outputs, np.broadcast_to(expected, outputs.shape))
+
+
 def test_floats_and_models_without_int64_among_their_inputs_stay():
     text = '<ir_version: 9, opset_import: ["" : 18]> g ({kind}[K] x) => ({kind}[K] out) {{ out = Max(x, x) }}'
     assert not with_exact_extremes(onnx.parser.parse_model(text.format(kind="float")))

@@ -100,6 +100,9 @@ T = torch.zeros(2)
         ({"boxes": T, "aux": {"mask": T, "levels": [T, T]}}, ["boxes", "aux.mask", "aux.levels_0", "aux.levels_1"]),
         (Batch(T, None), ["image"]),
         (Pair(T, T), ["first", "second"]),
+        ({"x.y": T, "x": {"y": T}}, ["x.y", "x.y_2"]),
+        ({"z_0": T, "z": [T, T]}, ["z_0", "z_0_2", "z_1"]),
+        ({1: T, "1": T, "1_2": T}, ["1", "1_3", "1_2"]),
     ],
 )
 def test_output_names(value, names):
@@ -118,10 +121,10 @@ def test_an_output_named_as_an_input_is_renamed():
     renamed = distinct_from_inputs(outputs, ("sample", "timestep"))
     assert renamed == {"sample_out_2": 1, "sample_out": 2, "mean": 3}
     assert distinct_from_inputs({"y": 1}, ("x",)) == {"y": 1}
-    assert renaming_notes(["sample_out", "mean"], ["sample"]) == [
-        "the output 'sample' is called 'sample_out': an input has its name"
+    assert renaming_notes(list(outputs), list(renamed), ["sample", "timestep"]) == [
+        "the output 'sample' is called 'sample_out_2': an input has its name"
     ]
-    assert renaming_notes(["mean_out"], ["sample"]) == []
+    assert renaming_notes(["mean_out"], ["mean_out"], ["mean"]) == []
 
 
 def test_leading_inputs_by_position_for_hooks_that_take_nothing_else():

@@ -30,6 +30,10 @@ _MODELS = {
     **dict.fromkeys(ENGINE_SUFFIXES, ENGINE),
     **dict.fromkeys((".safetensors", ".pt", ".pth", ".ckpt"), "a file of weights"),
     ".pt2": "a program of torch.export",
+    # By these names onnx reads and writes its forms in text.
+    **dict.fromkeys(
+        (".json", ".onnxjson", ".txtpb", ".pbtxt", ".textproto", ".prototxt", ".onnxtext", ".onnxtxt"), "a text file"
+    ),
 }
 # What holds the place of a file in a checkout: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md.
 _POINTER = b"version https://git-lfs.github.com/spec/"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +12,32 @@ from trtconv.core.errors import AccuracyError, InvalidRequestError
 if TYPE_CHECKING:
     from trtconv.proof.reference import ReferenceSample
 
+# The key of safetensors that holds no tensor, and the file of references is one.
+RESERVED = "__metadata__"
+
 
 def flatten_outputs(value: Any) -> dict[str, Any]:
     """The tensors in what a module returned, by name, in order.
 
     A tensor alone is `output`; items of a list or tuple are `output_0`, ...; dicts, dataclasses and named tuples give
-    their keys; nesting joins with `.` for keys and `_` for places. None is left out. Raises InvalidRequestError when
-    there is no tensor at all, or something that is none (numbers, strings, objects).
+    their keys; nesting joins with `.` for keys and `_` for places. Of two with one name, such as `z_0` beside the first
+    of a list `z`, the second is `NAME_2`. None is left out. Raises InvalidRequestError when there is no tensor at all,
+    or something that is none (numbers, strings, objects).
     """
+    named = _named_tensors(value)
+    return dict(zip(_unique(name for name, _ in named), (tensor for _, tensor in named), strict=True))
+
+
+def written_names(value: Any) -> list[str]:
+    """The names of the same tensors before equal ones are told apart."""
+    return [name for name, _ in _named_tensors(value)]
+
+
+def _named_tensors(value: Any) -> list[tuple[str, Any]]:
     import torch
 
-    if isinstance(value, torch.Tensor):
-        return {"output": value}
-    tensors: dict[str, Any] = {}
-    for name, item in _walk(value, ""):
+    named = list(_walk(value, ""))
+    for name, item in named:
         if not isinstance(item, torch.Tensor):
             raise InvalidRequestError(
                 f"the module's output '{name}' is of type {type(item).__name__}, not a tensor",
@@ -35,10 +46,18 @@ def flatten_outputs(value: Any) -> dict[str, Any]:
                 if isinstance(item, (int, float))
                 else "return tensors, or dicts, lists, tuples and dataclasses of them",
             )
-        tensors[name] = item
-    if not tensors:
+    if not named:
         raise InvalidRequestError("the module returns no tensor", hint="return at least one tensor from forward")
-    return tensors
+    return named
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    written = list(names)
+    unique: dict[str, None] = {}
+    for name in written:
+        free = name if name not in unique else next(n for n in _numbered(name) if n not in unique and n not in written)
+        unique[free] = None
+    return list(unique)
 
 
 def rename_outputs(outputs: dict[str, Any], names: Sequence[str], *, exactly: bool) -> dict[str, Any]:
@@ -76,11 +95,23 @@ def distinct_from_inputs(outputs: dict[str, Any], inputs: Collection[str]) -> di
     return renamed
 
 
-def renaming_notes(outputs: Iterable[str], inputs: Collection[str]) -> list[str]:
-    """A note for each output that `distinct_from_inputs` renamed."""
-    stems = {o: re.sub(r"_out(_\d+)?$", "", o) for o in outputs}
-    renamed = {stem: name for name, stem in stems.items() if name != stem and stem in inputs}
-    return [f"the output '{stem}' is called '{name}': an input has its name" for stem, name in renamed.items()]
+def renaming_notes(written: Sequence[str], names: Sequence[str], inputs: Collection[str]) -> list[str]:
+    """A note for each output whose name in the file, of `names`, is another than the module's, of `written`."""
+    return [
+        f"the output '{old}' is called '{new}': {'an input' if old in inputs else 'another output'} has its name"
+        for old, new in zip(written, names, strict=True)
+        if old != new
+    ]
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Raise InvalidRequestError for a name that no file of outputs can hold, or that nobody could read."""
+    for name in names:
+        if not name or not name.isprintable() or name == RESERVED:
+            raise InvalidRequestError(
+                f"an output of the module cannot be called {name!r}",
+                hint="return it under a name of printable characters, or give names with --output-names",
+            )
 
 
 def require_same_outputs(samples: Sequence[ReferenceSample]) -> None:
@@ -111,7 +142,11 @@ def _listed(names: Iterable[str]) -> str:
 
 def _suffixed(name: str) -> Iterator[str]:
     yield f"{name}_out"
-    yield from (f"{name}_out_{i}" for i in itertools.count(2))
+    yield from _numbered(f"{name}_out")
+
+
+def _numbered(name: str) -> Iterator[str]:
+    return (f"{name}_{i}" for i in itertools.count(2))
 
 
 def _walk(value: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -60,6 +60,13 @@ def _loggers() -> list[logging.Logger]:
     return [logging.getLogger(n) for n in {*NOISY, *names}]
 
 
+class _Printed(io.StringIO):
+    """What is printed, also where the user's code closes sys.stdout."""
+
+    def close(self) -> None:
+        """Stay open: it is read in the end."""
+
+
 @contextmanager
 def collected_noise() -> Iterator[Noise]:
     """Collect warnings, log records of torch and ONNX packages, and what is printed on stdout.
@@ -70,7 +77,7 @@ def collected_noise() -> Iterator[Noise]:
     from torch.export import _trace
     from torch.fx import graph_module
 
-    noise, printed = Noise(), io.StringIO()
+    noise, printed = Noise(), _Printed()
     collector = _Collector(noise)
     before = [(logger, logger.handlers[:], logger.propagate) for logger in _loggers()]
     for logger, _, _ in before:

@@ -12,12 +12,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import EndlessError, InvalidRequestError, TrtconvError, UnsupportedError
+from trtconv.core.errors import InvalidRequestError, TrtconvError, UnsupportedError
 from trtconv.core.tensors import TensorSpec
+from trtconv.export.lasting.process_settings import settings_of_user
 from trtconv.export.module.binding import Binding, bind_inputs
-from trtconv.export.module.creation import failed_at
-from trtconv.export.module.noise.endless_runs import EndlessRun, RunLimit
+from trtconv.export.module.noise.endless_runs import RunLimit
 from trtconv.export.module.noise.ranked import RANKING, Reranked, stable_sorts
+from trtconv.export.module.noise.run_errors import errors_of_module
 from trtconv.export.module.noise.threads import FasterThreads
 from trtconv.export.module.noise.twins import (
     INTERPOLATING,
@@ -29,8 +30,7 @@ from trtconv.export.module.noise.twins import (
     weight_bytes,
     wide_floats,
 )
-from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs
-from trtconv.export.module.user_code import blame
+from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs, written_names
 from trtconv.export.recurrent.gates import InexactGates, InexactLogistics
 from trtconv.export.sizes.shape_caches import ShapeCaches
 from trtconv.export.sizes.shared_caches import shared_caches
@@ -90,6 +90,7 @@ class ModuleRunner:
         self.module = module
         self.base = base
         self.output_names, self.renames = tuple(output_names), renames
+        self.written_names: tuple[str, ...] = ()
         self.names: tuple[str, ...] = ()
         self.binding = Binding(())
         self.caches = ShapeCaches(shared=shared_caches(module)) if specs is not None else ShapeCaches()
@@ -209,28 +210,11 @@ class ModuleRunner:
 
     def _run(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         positional, keywords = self.binding.arguments(list(tensors.values()))
-        try:
-            with self.limit.watched():
-                returned = self.module(*positional, **keywords)
-        except EndlessRun as error:
-            raise EndlessError(
-                f"the module itself does not end within {error.seconds:.0f} s for {_shapes(tensors)}",
-                hint="end its loop at infinities and NaN too, or give the ranges of the inputs with --input",
-                where=blame(error, self.base, packages=True) or failed_at(error, self.base),
-            ) from error
-        except Exception as error:
-            text = next(iter(str(error).strip().splitlines()), "")[:300]
-            raise TrtconvError(
-                f"the module itself raises {type(error).__name__} for {_shapes(tensors)}: {text}",
-                hint="correct the module, the dims and types given with --input, or the ranges given with --dynamic",
-                where=blame(error, self.base, packages=True) or failed_at(error, self.base),
-            ) from error
+        with errors_of_module(tensors, self.base), settings_of_user(), self.limit.watched():
+            returned = self.module(*positional, **keywords)
         outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
+        self.written_names = tuple(written_names(returned))
         return rename_outputs(outputs, self.output_names, exactly=self.renames)
-
-
-def _shapes(tensors: Mapping[str, torch.Tensor]) -> str:
-    return ", ".join(f"{n} {list(t.shape)}" for n, t in tensors.items())
 
 
 @cache

@@ -18,9 +18,11 @@ from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError, causes, did_you_mean
 from trtconv.core.files.nearby import file_hint, import_hint
 from trtconv.core.requests import ModuleSource
+from trtconv.core.text.error_text import first_line
 from trtconv.core.text.listing import list_names
+from trtconv.export.lasting.process_settings import settings_put_back
 from trtconv.export.module.creation import noted_creations
-from trtconv.export.module.user_code import blame, parse_file
+from trtconv.export.module.user_code import blame, exited, parse_file
 
 if TYPE_CHECKING:
     from torch import nn
@@ -56,7 +58,7 @@ def load_module(source: ModuleSource) -> nn.Module:
     elif source.spec.endswith(".pt2"):
         module = load_program(source.base / source.spec)
     else:
-        with _searched(source):
+        with _searched(source), settings_put_back():
             factory = load_function(source.spec, source.base, "factory")
             instance = _call_factory(factory, dict(source.args), source)
         if not isinstance(instance, nn.Module):
@@ -280,9 +282,11 @@ def _importable(folder: Path) -> Iterator[None]:
 def _user_code(what: str, base: Path) -> Iterator[None]:
     try:
         yield
-    except TrtconvError:
+    except (TrtconvError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except SystemExit as error:
+        raise exited(error, base) from error
+    except BaseException as error:
         # A package that imports lazily names the true cause as the one that its error was raised from.
         chain = tuple(causes(error, explicit=True))
         missing = next((e.name for e in chain if isinstance(e, ModuleNotFoundError) and e.name), None)
@@ -300,7 +304,7 @@ def _user_code(what: str, base: Path) -> Iterator[None]:
 
 
 def _raised(error: BaseException) -> str:
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def _kind(value: Any) -> str:

@@ -16,7 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType
 
-from trtconv.core.errors import causes
+from trtconv.core.errors import TrtconvError, causes
+from trtconv.core.text.error_text import error_text
 
 _PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _TORCHSCRIPT_FRAME = re.compile(r"^(?P<file>[^\n()]+)\((?P<line>\d+)\): ", re.MULTILINE)
@@ -146,6 +147,15 @@ def torchscript_frames(text: str) -> list[Frame]:
     return [(m["file"], int(m["line"])) for m in _TORCHSCRIPT_FRAME.finditer(text)][::-1]
 
 
+def exited(error: SystemExit, base: Path) -> TrtconvError:
+    """The error for user code that called sys.exit, such as a script without `if __name__ == "__main__"`."""
+    return TrtconvError(
+        f"the user's code ended the program with sys.exit({error.code!r})",
+        where=blame(error, base),
+        hint='name a factory that only makes the module; what a script does stands under if __name__ == "__main__"',
+    )
+
+
 def blame(error: BaseException, base: Path, *, packages: bool = False) -> str | None:
     """The user's `file:line` that an exception points at: in its traceback, its text or its causes'; or None.
 
@@ -156,12 +166,12 @@ def blame(error: BaseException, base: Path, *, packages: bool = False) -> str | 
         if isinstance(cause, SyntaxError) and cause.filename:
             return format_frame((cause.filename, cause.lineno or 1), base)
         frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(cause.__traceback__)]
-        named = [f for f in python_frames(str(cause)) if not is_library(f[0])]
+        named = [f for f in python_frames(error_text(cause)) if not is_library(f[0])]
         frame = innermost_user_frame([f for f in frames if not is_library(f[0])] or named)
         if named:
             frame = named[-1]
         if frame:
             return format_frame(frame, base)
-        in_text = [f for f in python_frames(str(cause)) if not is_machinery(f[0])]
+        in_text = [f for f in python_frames(error_text(cause)) if not is_machinery(f[0])]
         in_package = in_package or innermost_user_frame(in_text or [f for f in frames if not is_machinery(f[0])])
     return format_frame(in_package, base) if packages and in_package else None

@@ -120,9 +120,9 @@ class _Shapes:
             positional, keywords = self._runner.binding.arguments(list(tensors.values()))
             try:
                 returned = self._runner.module(*positional, **keywords)
-            except unable:
+            except (*unable, KeyboardInterrupt):
                 raise
-            except Exception:  # noqa: BLE001 - whatever the module raises
+            except BaseException:  # noqa: BLE001 - whatever the module raises, as pytest.skip does
                 # The run with values tells the error, with the user's line; it ends where this one did.
                 inputs = self._make(SamplePoint("probe", tuple(sizes.items())))
             else:

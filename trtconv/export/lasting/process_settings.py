@@ -1,0 +1,113 @@
+"""What a process is set to that user code changes: its folder, and how NumPy takes floating point errors.
+
+Scientific code says `np.seterr(all="raise")`, and scripts `os.chdir(os.path.dirname(__file__))`. User code runs as it
+set them; all that trtconv does itself runs with NumPy's defaults, in the folder in which its paths were named.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# numpy.seterr: "The default is to warn of overflow, division by zero and invalid values".
+DEFAULTS: dict[str, Any] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+AUTOCASTING = ("cpu", "cuda")
+
+
+@dataclass(frozen=True)
+class ProcessSettings:
+    """The current folder, None where it was removed, and what `numpy.geterr` gives."""
+
+    folder: str | None
+    float_errors: tuple[tuple[str, Any], ...]
+
+    @classmethod
+    def now(cls) -> ProcessSettings:
+        """As the process is set."""
+        try:
+            folder = os.getcwd()
+        except OSError:
+            folder = None
+        return cls(folder, tuple(np.geterr().items()))
+
+    def apply(self) -> None:
+        """Set the process so."""
+        if self.folder is not None and self.folder != ProcessSettings.now().folder:
+            os.chdir(self.folder)
+        np.seterr(**dict(self.float_errors))
+
+
+# The last that user code was seen to set; None where that is what trtconv runs with.
+_of_user: list[ProcessSettings | None] = [None]
+
+
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """Within a caller's process: what it set is for its module, and comes back in the end.
+
+    torch.autocast of the caller's is off, with a warning: it is no part of the module, and no file would hold it.
+    """
+    before, user = ProcessSettings.now(), _of_user[0]
+    with ExitStack() as stack:
+        if dict(before.float_errors) != DEFAULTS:
+            _of_user[0] = before
+        stack.callback(before.apply)
+        stack.callback(_of_user.__setitem__, 0, user)
+        np.seterr(**DEFAULTS)
+        stack.enter_context(_without_autocast())
+        yield
+
+
+@contextmanager
+def _without_autocast() -> Iterator[None]:
+    torch: Any = sys.modules.get("torch")
+    devices = [d for d in AUTOCASTING if torch is not None and torch.is_autocast_enabled(d)]
+    for device in devices:
+        torch.set_autocast_enabled(device, False)
+    if devices:
+        warnings.warn(
+            "torch.autocast is on around this call: the module is taken without it. What it is to compute in another "
+            "type belongs into its forward",
+            stacklevel=2,
+        )
+    try:
+        yield
+    finally:
+        for device in devices:
+            torch.set_autocast_enabled(device, True)
+
+
+@contextmanager
+def settings_put_back() -> Iterator[None]:
+    """Around the import of user code and the call of a factory: what it sets is kept for the module's runs."""
+    before = ProcessSettings.now()
+    if _of_user[0] is not None:
+        _of_user[0].apply()
+    try:
+        yield
+    finally:
+        after = ProcessSettings.now()
+        _of_user[0] = after if after != before else None
+        before.apply()
+
+
+@contextmanager
+def settings_of_user() -> Iterator[None]:
+    """Around a run of the module."""
+    user = _of_user[0]
+    if user is None:
+        yield
+        return
+    before = ProcessSettings.now()
+    user.apply()
+    try:
+        yield
+    finally:
+        before.apply()
