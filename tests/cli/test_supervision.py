@@ -36,7 +36,11 @@ def memory():
     content = bytearray(b"x") * (1 << 29)
     deaf()
 
-work = {"crash": crash, "abort": os.abort, "deaf": deaf, "memory": memory, "exit": lambda: 6,
+def prints():
+    os.write(1, b"of native code")
+    print("result")
+
+work = {"prints": prints, "crash": crash, "abort": os.abort, "deaf": deaf, "memory": memory, "exit": lambda: 6,
         "leave": lambda: os._exit(0), "leave red": lambda: os._exit(3),
         "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
         "divide": lambda: os.kill(os.getpid(), signal.SIGFPE)}[sys.argv[1]]
@@ -80,6 +84,12 @@ def test_a_child_that_ends(kind, variables, code, message, tmp_path):
     assert "Traceback" not in errors
     assert "Fatal Python error" not in errors
     assert not list(tmp_path.glob("trtconv-*"))
+
+
+def test_results_stand_alone_on_stdout(tmp_path):
+    with start("prints", tmp_path) as process:
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (0, "result\n", "of native code")
 
 
 def test_a_crash_names_the_line_that_called_native_code(tmp_path):

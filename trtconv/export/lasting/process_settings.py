@@ -44,7 +44,8 @@ class ProcessSettings:
         np.seterr(**dict(self.float_errors))
 
 
-# The last that user code was seen to set; None where that is what trtconv runs with.
+# Of who called trtconv, and of the user code that was loaded last; None where that is what trtconv runs with.
+_of_caller: list[ProcessSettings | None] = [None]
 _of_user: list[ProcessSettings | None] = [None]
 
 
@@ -54,12 +55,13 @@ def own_settings() -> Iterator[None]:
 
     torch.autocast of the caller's is off, with a warning: it is no part of the module, and no file would hold it.
     """
-    before, user = ProcessSettings.now(), _of_user[0]
+    before, callers = ProcessSettings.now(), _of_caller[0]
     with ExitStack() as stack:
-        if dict(before.float_errors) != DEFAULTS:
-            _of_user[0] = before
         stack.callback(before.apply)
-        stack.callback(_of_user.__setitem__, 0, user)
+        if dict(before.float_errors) != DEFAULTS:
+            _of_caller[0] = _of_user[0] = before
+            stack.callback(_of_user.__setitem__, 0, None)
+            stack.callback(_of_caller.__setitem__, 0, callers)
         np.seterr(**DEFAULTS)
         stack.enter_context(_without_autocast())
         yield
@@ -88,8 +90,8 @@ def _without_autocast() -> Iterator[None]:
 def settings_put_back() -> Iterator[None]:
     """Around the import of user code and the call of a factory: what it sets is kept for the module's runs."""
     before = ProcessSettings.now()
-    if _of_user[0] is not None:
-        _of_user[0].apply()
+    if _of_caller[0] is not None:
+        _of_caller[0].apply()
     try:
         yield
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
 import linecache
 import os
@@ -48,7 +49,7 @@ def _standard_folder() -> str:
 @cache
 def _machinery_folders() -> tuple[str, ...]:
     specs = [importlib.util.find_spec(name) for name in ("torch", "onnxscript", "onnx_ir", "sympy", "mpmath", "numpy")]
-    return tuple(f"{Path(s.origin).parent}/" for s in specs if s is not None and s.origin)
+    return (contextlib.__file__, *(f"{Path(s.origin).parent}/" for s in specs if s is not None and s.origin))
 
 
 def is_tracing_root(file: str) -> bool:
