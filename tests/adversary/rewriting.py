@@ -129,7 +129,9 @@ def judge_graph(before: Any, model: onnx.ModelProto, attack: GraphAttack, notes:
             wrong = compare_graphs(before, Reference(model), feed, taken)
         if not wrong:
             continue
-        note = next((n for n in notes if tells(n, label.endswith(INFINITE), wrong)), "")
+        awaited = attack.says if attack.outcome == NOTED else ""
+        told = (n for n in notes if tells(n, label.endswith(INFINITE), wrong) or (awaited and awaited in n))
+        note = next(told, "")
         if not note:
             return WRONG, f"{label}: {wrong} | notes: {notes}"
         noted = noted or f"{label}: {wrong} | {note}"

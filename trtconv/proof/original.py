@@ -41,6 +41,13 @@ class Resampling(Protocol):
 
 
 @runtime_checkable
+class Stepping(Protocol):
+    """What knows whether its last run in FP64 rounded to steps or compared, so that a last digit decides."""
+
+    steps: bool
+
+
+@runtime_checkable
 class Counting(Protocol):
     """An original that can count what a run computes."""
 

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import EndlessError, InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
-from trtconv.core.text.listing import list_first
 from trtconv.proof.noise.noise_floor import (
-    CHAOTIC,
-    MOST_FLIPS,
-    TYPICAL,
     NoiseFloor,
     OutputProfile,
     noise_floors,
@@ -30,6 +26,7 @@ from trtconv.proof.noise.rounding import (
     measured_errors,
     own_errors,
 )
+from trtconv.proof.noise_notes import notes_on_noise
 from trtconv.proof.original import MODULE, Counting, MakeInputs, Original, Run
 from trtconv.proof.points import SamplePoint
 from trtconv.proof.probes.stability import probe_floor
@@ -52,10 +49,6 @@ MEASURED_WORK = 1e11
 # inputs); points with random values are measured from the cheapest on, at least two of them.
 SHARE_IN_FP64 = 0.5
 FEWEST_MEASURED = 2
-# Noise of this share of an output's magnitude at special values is told to the user.
-REMARKABLE = 0.01
-# Points that one note names.
-MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -143,7 +136,7 @@ def run_samples(
     samples = Samples(items, notes + _without_elements(items, label))
     errors = _measure(original, samples, specs, rate)
     samples = with_floors(replace(samples, errors=errors))
-    notes = (*samples.notes, *_shows_little(samples.items, label))
+    notes = (*samples.notes, *notes_on_noise(samples.items, label))
     return replace(samples, notes=notes, seconds=time.monotonic() - started)
 
 
@@ -238,53 +231,6 @@ def _worth_measuring(
         if turn < FEWEST_MEASURED or (small and left >= 0):
             chosen.append(sample)
     return chosen
-
-
-def _shows_little(items: Sequence[ReferenceSample], label: str) -> list[str]:
-    """Notes on outputs whose own noise is so large that equality there says hardly anything."""
-    import numpy as np
-
-    notes = []
-    noisy, half_way = dict[str, list[str]](), dict[str, float]()
-    for sample in items:
-        for name, floor in sample.floors.items():
-            output = sample.outputs[name]
-            flips = floor.exact & (floor.error > 0)
-            by_steps = floor.exact.all() and floor.largest <= 1 and output.dtype.kind != "b"
-            if output.size and flips.any() and (by_steps or sample.point.values == "random"):
-                # Of denormals, which GPUs take for zero, an argmax is another: no rounding decides there.
-                if sample.point.values != "denormal":
-                    half_way[name] = max(half_way.get(name, 0.0), float(np.broadcast_to(flips, output.shape).mean()))
-                continue
-            scale = float(np.abs(output).max(initial=0.0, where=np.isfinite(output)))
-            if floor.chaotic:
-                noisy.setdefault(name, []).append(str(sample.point))
-            elif floor.largest > REMARKABLE * scale > 0 and sample.point.values not in ("random", "nan"):
-                exact = "its FP64"
-                if sample.point.values == "denormal":
-                    if scale < np.finfo(np.float32).tiny:
-                        # Denormal outputs, which GPUs give as zero: nothing is to be shown there.
-                        continue
-                    exact = "its FP64 or from what it is where denormals count as zero, as on GPUs"
-                where = " at some elements" if float(np.median(floor.error)) < floor.largest else ""
-                notes.append(
-                    f"at {sample.point} {label} itself is ill conditioned: its FP32 '{name}' is "
-                    f"{floor.largest:.2g} from {exact}{where}, so the comparison there shows little"
-                )
-    notes += [
-        f"up to {share:.0%} of the elements of {label}'s '{name}' lie between two whole numbers, where its last "
-        "rounding decides: those may be off by one"
-        for name, share in half_way.items()
-        if share > MOST_FLIPS
-    ]
-    random = "and so do deep networks with random weights (load real ones with --weights)"
-    remedy = f"; parts in bfloat16 or float16 do that, {random}" if label == MODULE else ""
-    for name, points in noisy.items():
-        notes.append(
-            f"{label}'s own noise is large at {list_first(points, MOST_NAMED)}: most elements of its FP32 and FP64 "
-            f"'{name}' differ by more than {CHAOTIC / TYPICAL:.1%} of their size{remedy}"
-        )
-    return notes
 
 
 def with_rounding(

@@ -105,11 +105,11 @@ def _first_of_ranked(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorPr
     from onnx import helper, numpy_helper
 
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    axes, given = attributes.get("axes"), node.input[1] if len(node.input) > 1 else ""
-    if given:
-        axes = numpy_helper.to_array(constants[given]).tolist() if given in constants else None
+    axes, named = attributes.get("axes"), node.input[1] if len(node.input) > 1 else ""
+    if named:
+        axes = numpy_helper.to_array(constants[named]).tolist() if named in constants else None
     kept = attributes.get("keepdims", 1)
-    if not axes and (given or kept or attributes.get("noop_with_empty_axes", 0)):
+    if not axes and (named or kept or attributes.get("noop_with_empty_axes", 0)):
         return [node]
     x, y = node.input[0], node.output[0]
     nodes = [helper.make_node("Constant", [], [f"{y}/one"], value_ints=[1])]

@@ -22,6 +22,7 @@ from trtconv.export.module.noise.run_errors import errors_of_module
 from trtconv.export.module.noise.threads import FasterThreads
 from trtconv.export.module.noise.twins import (
     INTERPOLATING,
+    STEPPING,
     Resampled,
     Resummed,
     denormals_flushed,
@@ -65,10 +66,12 @@ class ModuleRunner:
     """
 
     # Class attributes, as runners of a part have an __init__ of their own.
-    # `interpolates` says whether the last run in FP64 (of the twin, whose `twin_of` this is) did; `has_gates` likewise.
+    # `interpolates` says whether the last run in FP64 (of the twin, whose `twin_of` this is) did; `steps` and
+    # `has_gates` likewise.
     # Another size may take another path, so that none of them tells for the next.
     # `wide` runs take float32 for float64. `ranks` is True once a counted run has put elements into an order.
     interpolates = True
+    steps = False
     has_gates = True
     ranks = False
     caches = ShapeCaches()
@@ -204,6 +207,7 @@ class ModuleRunner:
             outputs = self._run(tensors)
         if self.twin_of is not None:
             self.twin_of.interpolates = not INTERPOLATING.isdisjoint(operators)
+            self.twin_of.steps = not STEPPING.isdisjoint(operators)
             self.twin_of.has_gates = not {"lstm", "gru"}.isdisjoint(operators)
             self.twin_of.ranks |= not RANKING.isdisjoint(operators)
         return {name: to_array(value) for name, value in outputs.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.proof.noise.pinned import measured_at
-from trtconv.proof.original import Gated, Logistic, Original, Perturbing, Reordering, Resampling, Run, Summing
+from trtconv.proof.original import Gated, Logistic, Original, Perturbing, Reordering, Resampling, Run, Stepping, Summing
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.statistics.columns import are_whole
 
@@ -52,7 +52,8 @@ def measured_errors(
     if errors and exact is not None:
         resampled = original.resampled(exact) if isinstance(original, Resampling) else ()
         # What one side tells of a value that is not rounded to steps, the others tell too.
-        sides = len(resampled) if any(are_whole(v) for v in outputs.values()) else 1
+        stepped = any(are_whole(v) for v in outputs.values()) or (isinstance(original, Stepping) and original.steps)
+        sides = len(resampled) if stepped else 1
         for run in (*resampled[:sides], *(original.inexact(exact) if isinstance(original, Gated) else ())):
             errors = larger(errors, rounding_errors(run, inputs, outputs))
     missing = [n for n, v in outputs.items() if v.dtype in (np.float16, np.float32) and n not in errors]

@@ -1,5 +1,5 @@
 """Operators at their corners: wrap, ties, types, duplicates, views; and holders of odd kinds."""
-# ruff: noqa: E501, E731, E741, ANN401 - attacks are written as users write them
+# ruff: noqa: E501, E731 - attacks are written as users write them
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What forward returns: names that meet when nests are flattened, containers of odd kinds."""
-# ruff: noqa: E501, A002 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 
 from __future__ import annotations
 

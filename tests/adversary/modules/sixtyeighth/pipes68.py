@@ -1,5 +1,5 @@
 """Vision and speech pipelines: pre- and post-processing, heads, decoders, codes; as users write them."""
-# ruff: noqa: E501, E731, E741 - attacks are written as users write them
+# ruff: noqa: E501, E731, E741, RUF059 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def A8041BytesPipeline(self, x):
     return b, inv * 3, avg, diff, (x.sum((1, 2)) % 256), x.float().mean((1, 2)), -x, x // 7, x % 7
 
 
-@forward("x:uint8[N,3,H,W]=0:255", dims=HW, refused="differs from the module")
+@forward("x:uint8[N,3,H,W]=0:255", dims=HW, noted="lie at a step")
 def A8042ResizeBytes(self, x):
     """torchvision's resize of bytes: bilinear with antialias, rounded, clamped, back to uint8, normalised."""
     y = F.interpolate(x.float(), (5, 7), mode="bilinear", antialias=True, align_corners=False).round().clamp(0, 255).to(torch.uint8)

@@ -1,5 +1,5 @@
 """What shows at rare sizes and values only: narrow counters at long lengths, powers past 53 bits, opaque C functions of sizes, names that collide."""
-# ruff: noqa: E501, E731, S324, A002 - attacks are written as users write them
+# ruff: noqa: E501, RUF046 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def A8084PowersPast53Bits(self, i):
     return i**3, (i**3 + i) % 1000, i.pow(2) * i // i.clamp(min=1), torch.pow(i, 3) & 1023
 
 
-@forward("i:int64[N,T]=0:4000000000", dims="N=1:2:3 T=2:4:9", refused="differs from the module")
+@forward("i:int64[N,T]=0:4000000000", dims="N=1:2:3 T=2:4:9")
 def A8085BeyondInt32(self, i):
     """Microseconds in int64: seconds and the rest, to float32 by division, comparisons between neighbours, cast to int32 wraps, amax and sort."""
     return i // 1000000, i % 1000000, i.float() / 7, i == i.flip(1), i.to(torch.int32), i.amax(1), torch.sort(i, 1).values, (i[:, 1:] - i[:, :-1]), i & 4095

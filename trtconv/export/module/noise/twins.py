@@ -41,6 +41,11 @@ NEAREST = frozenset(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample
 # Up to here float32 holds every whole number.
 LARGEST_COUNT = 1 << 24
 INTERPOLATING = frozenset((*UPSAMPLING, *SAMPLING))
+# aten's operators behind which a last digit may be a step: bytes of a picture, a mask of what is over a threshold.
+STEPPING = frozenset(
+    ("round", "floor", "ceil", "trunc", "floor_divide", "fmod", "remainder", "bucketize", "searchsorted", "gt", "ge",
+     "lt", "le", "sign", "argmax", "argmin")
+)  # fmt: skip
 # aten's operators that subtract a mean of one input and divide by its deviation, by how that mean lies over the input.
 NORMALISING = ("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit")
 SPREADS = ("var", "var_mean", "std", "std_mean")
