@@ -57,6 +57,11 @@ def test_a_config_in_another_encoding_names_the_line(tmp_path):
 
 def test_a_dim_may_be_a_number(tmp_path):
     assert read_config(write(tmp_path, "[dynamic]\nN = 4\n")).dynamic == {"N": 4}
+    for wrong in ("[1, 2, 4]", "3.5"):
+        with pytest.raises(InvalidRequestError) as caught:
+            read_config(write(tmp_path, f"[dynamic]\nN = {wrong}\n"))
+        assert "'dynamic.N' is no size and no range: write 4, or \"1:4:16\"" in caught.value.message
+        assert not caught.value.details
 
 
 def test_sizes():

@@ -181,7 +181,7 @@ def validate_config(data: dict[str, Any], name: str) -> Config:
     try:
         config: Config = TypeAdapter(Config).validate_python(data)
     except ValidationError as error:
-        problems = [_problem(e) for e in error.errors()]
+        problems = list(dict.fromkeys(_problem(e) for e in error.errors()))
         raise InvalidRequestError(
             f"{name}: {problems[0]}", details=problems[1:], hint="`trtconv help config` lists every key"
         ) from None
@@ -196,6 +196,8 @@ def _problem(error: Any) -> str:
             section = _section_of(section, part)
         field_names = [f for f in getattr(section, "__dataclass_fields__", {}) if f != "path"]
         return f"unknown key '{key_path}'{did_you_mean(str(error['loc'][-1]), field_names)}"
+    if error["loc"][0] == "dynamic" and len(error["loc"]) > 1:
+        return f"'dynamic.{error['loc'][1]}' is no size and no range: write 4, or \"1:4:16\" for MIN:OPT:MAX"
     if error["type"] in ("dataclass_type", "dataclass_exact_type"):
         return f"'{key_path}' is a section: write [{key_path}], and its keys below"
     return describe_problem(key_path, error)

@@ -108,8 +108,8 @@ def _first_of_ranked(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorPr
     axes, named = attributes.get("axes"), node.input[1] if len(node.input) > 1 else ""
     if named:
         axes = numpy_helper.to_array(constants[named]).tolist() if named in constants else None
-    kept = attributes.get("keepdims", 1)
-    if not axes and (named or kept or attributes.get("noop_with_empty_axes", 0)):
+    keepdims = attributes.get("keepdims", 1)
+    if not axes and (named or keepdims or attributes.get("noop_with_empty_axes", 0)):
         return [node]
     x, y = node.input[0], node.output[0]
     nodes = [helper.make_node("Constant", [], [f"{y}/one"], value_ints=[1])]
@@ -124,7 +124,7 @@ def _first_of_ranked(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorPr
             helper.make_node("TopK", [x, f"{y}/one"], [ranked, f"{ranked}/index"], axis=axis, largest=largest, sorted=0)
         )
         x = ranked
-    if kept:
+    if keepdims:
         nodes.append(helper.make_node("Identity", [x], [y], node.name))
     else:
         nodes.append(helper.make_node("Constant", [], [f"{y}/axes"], value_ints=axes))

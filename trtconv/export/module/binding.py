@@ -137,10 +137,15 @@ def _group(
         if root not in named and not takes_more:
             raise InvalidRequestError(
                 f"the module takes no input '{root}'{did_you_mean(root, named)}",
-                hint="its forward takes: " + (", ".join(named) or "nothing") + _proposal(named),
+                hint="its forward takes: " + (", ".join(named) or "nothing") + _proposal(named) + _entry(named, root),
             )
         _place(trees if root in named else loose, root, path, index)
     return trees, loose
+
+
+def _entry(named: Mapping[str, inspect.Parameter], name: str) -> str:
+    """How an entry of a dictionary or dataclass is named, where forward takes one thing."""
+    return f"; an entry of a dictionary in it is {next(iter(named))}.{name}" if len(named) == 1 else ""
 
 
 def _proposal(named: Mapping[str, inspect.Parameter]) -> str:
