@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# Samples that are run once more, to see where one parts from the first.
-MOST_LOOKED_AT = 6
+# Samples that are run once more, to see where one parts from the first; and draws of values of the same size.
+MOST_LOOKED_AT, SEEDS_OF_VALUES = 6, 4
 READS_A_VALUE = (
     "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor operations, or "
     "say with a value range which values there are (--input NAME:float32[...]=LOW:HIGH)"
@@ -309,10 +309,11 @@ def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str
     The failing sizes are looked at first.
     """
     first, *others = job.samples.items
-    same_sizes = replace(first.point, values="random", seed=first.point.seed + 1)
-    fork = find_fork(job.runner, first.inputs, job.make(same_sizes))
-    if fork is not None:
-        return fork, "other values of the same size", False
+    for seed in range(1, SEEDS_OF_VALUES + 1):
+        same_sizes = replace(first.point, values="random", seed=first.point.seed + seed)
+        fork = find_fork(job.runner, first.inputs, job.make(same_sizes))
+        if fork is not None:
+            return fork, "other values of the same size", False
     failed = list(dict.fromkeys(w.at for w in wrongs if w.at is not None))
     others.sort(key=lambda s: s.point not in failed)
     looked_at = [(s.point, s.inputs) for s in others[:MOST_LOOKED_AT]]

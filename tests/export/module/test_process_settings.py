@@ -59,6 +59,20 @@ def test_a_factory_that_changes_folder_and_numpy(outside):
         assert Path.cwd() == outside / "here"
 
 
+def test_new_tensors_lie_on_the_cpu(outside):
+    text = "import torch\ntorch.set_default_device('meta')\nNet = torch.nn.ReLU\n"
+    (outside / "repository" / "away.py").write_text(text)
+    load_module(ModuleSource("../repository/away.py:Net", base=Path()))
+    assert torch.zeros(1).device.type == "cpu"
+    torch.set_default_device("meta")
+    try:
+        with own_settings():
+            assert torch.zeros(1).device.type == "cpu"
+        assert torch.zeros(1).device.type == "meta"
+    finally:
+        torch.set_default_device(None)
+
+
 def test_settings_of_a_caller_are_for_the_module_alone():
     with np.errstate(under="raise"), own_settings():
         assert np.geterr()["under"] == "ignore"

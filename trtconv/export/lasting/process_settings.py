@@ -1,4 +1,4 @@
-"""What a process is set to that user code changes: its folder, and how NumPy takes floating point errors.
+"""What a process is set to that user code changes: folder, NumPy's floating point errors, torch's device and autocast.
 
 Scientific code says `np.seterr(all="raise")`, and scripts `os.chdir(os.path.dirname(__file__))`. User code runs as it
 set them; all that trtconv does itself runs with NumPy's defaults, in the folder in which its paths were named.
@@ -53,7 +53,8 @@ _of_user: list[ProcessSettings | None] = [None]
 def own_settings() -> Iterator[None]:
     """Within a caller's process: what it set is for its module, and comes back in the end.
 
-    torch.autocast of the caller's is off, with a warning: it is no part of the module, and no file would hold it.
+    torch.autocast of the caller's is off, with a warning: it is no part of the module, and no file would hold it. New
+    tensors lie on the CPU, where a module is converted, whatever torch.set_default_device said.
     """
     before, callers = ProcessSettings.now(), _of_caller[0]
     with ExitStack() as stack:
@@ -64,6 +65,9 @@ def own_settings() -> Iterator[None]:
             stack.callback(_of_caller.__setitem__, 0, callers)
         np.seterr(**DEFAULTS)
         stack.enter_context(_without_autocast())
+        torch: Any = sys.modules.get("torch")
+        if torch is not None and torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
         yield
 
 
@@ -88,8 +92,13 @@ def _without_autocast() -> Iterator[None]:
 
 @contextmanager
 def settings_put_back() -> Iterator[None]:
-    """Around the import of user code and the call of a factory: what it sets is kept for the module's runs."""
-    before = ProcessSettings.now()
+    """Around the import of user code and the call of a factory: what it sets is kept for the module's runs.
+
+    But torch.set_default_device: a module is converted on the CPU, and the tensors that it makes belong beside it.
+    """
+    import torch
+
+    before, device = ProcessSettings.now(), torch.get_default_device()
     if _of_caller[0] is not None:
         _of_caller[0].apply()
     try:
@@ -98,6 +107,8 @@ def settings_put_back() -> Iterator[None]:
         after = ProcessSettings.now()
         _of_user[0] = after if after != before else None
         before.apply()
+        if torch.get_default_device() != device:
+            torch.set_default_device(device)
 
 
 @contextmanager
