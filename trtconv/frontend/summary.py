@@ -170,6 +170,7 @@ def convert_summary(result: ConvertResult) -> Summary:
         *_outcome_lines(result),
         *(("warning", text) for text in warned[:_WARNINGS] + more),
         *_other_builder(result),
+        *_signature_before(result.build.engine),
         *(line for line in (*exported.lines, *rewritten.lines) if line[0] in ("note", "rejected")),
     )
     data = {
@@ -193,6 +194,18 @@ def _other_builder(result: ConvertResult) -> tuple[tuple[str, str], ...]:
         return ()
     text = f"the graph is written for {target}, and {built}, which is installed here, built the engine: `trtconv build "
     return (("note", f"{text}{result.rewrite.model.name}` where the target is installed builds its own"),)
+
+
+def _signature_before(engine: Path) -> tuple[tuple[str, str], ...]:
+    """A note where a signature lies beside a new engine that signs the one before it."""
+    from trtconv.core.artifacts import beside
+    from trtconv.core.files.earlier import written_ns
+    from trtconv.core.trust.signed_set import SIGNATURE
+
+    signature = beside(engine, SIGNATURE)
+    if not 0 < written_ns(signature) < written_ns(engine):
+        return ()
+    return (("note", f"{signature.name} signs what lay here before: sign the new files (`trtconv sign {engine}`)"),)
 
 
 def _stage_lines(result: ConvertResult, exported: Summary, rewritten: Summary) -> tuple[tuple[str, str], ...]:

@@ -53,3 +53,15 @@ def test_a_set_is_signed_and_verified(trtconv, tmp_path):
     code, _, err = trtconv("sign", engine, "--key", tmp_path / "ours.pem")
     assert code == 2
     assert "has no manifest" in err
+
+
+def test_a_conversion_tells_of_the_signature_of_files_before(trtconv, tmp_path):
+    (tmp_path / "net.py").write_text("from torch import nn\nNet = nn.Tanh\n")
+    words = (f"{tmp_path / 'net.py'}:Net", "--input", "input:float32[N,3]", "--dynamic", "N=1:2:3", "-o", tmp_path / "o")
+    code, out, err = trtconv("convert", *words)
+    assert code == 0, err
+    assert "signs what lay here before" not in out
+    (tmp_path / "o" / "model.sig").write_text("{}")
+    code, out, err = trtconv("convert", *words, "--force")
+    assert code == 0, err
+    assert "model.sig signs what lay here before" in out

@@ -9,7 +9,7 @@ import torch
 
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 from trtconv.core.requests import ModuleSource
-from trtconv.export.module.source import load_module
+from trtconv.export.module.source import load_module, require_named
 
 NET = """
 class Net(nn.Module):
@@ -117,6 +117,13 @@ def test_a_package_that_imports_lazily_is_asked_for_the_cause(write_module):
     with pytest.raises(TrtconvError) as caught:
         load(write_module(LAZY.format(line="raise RuntimeError('operator nms does not exist')"), "other.py"))
     assert caught.value.message.endswith("module 'Net'., caused by RuntimeError: operator nms does not exist")
+
+
+def test_a_file_that_is_no_module(tmp_path):
+    (tmp_path / "model.textproto").write_text("ir_version: 9")
+    with pytest.raises(InvalidRequestError, match="'model.textproto' is a file, and neither Python") as caught:
+        require_named("model.textproto", tmp_path, "factory")
+    assert "model.onnx" in caught.value.hint
 
 
 def test_spec_that_cannot_be_read(tmp_path):

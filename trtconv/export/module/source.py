@@ -99,9 +99,13 @@ def require_named(spec: str, base: Path, what: str) -> None:
                 f"'{spec}' is a file, and no {what} of it is named",
                 hint=f"write {spec}:{named[0]}" + (f"; it also has: {', '.join(named[1:12])}" if named[1:] else ""),
             )
-        raise InvalidRequestError(
-            f"cannot read '{spec}'", hint=f"write path/to/file.py:{what}, package.module:{what} or program.pt2"
-        )
+        readable = f"path/to/file.py:{what}, package.module:{what} or program.pt2"
+        if (base / spec).is_file():
+            raise InvalidRequestError(
+                f"'{spec}' is a file, and neither Python nor a program.pt2",
+                hint=f"write {readable}; an ONNX file is taken by the name model.onnx, in onnx's binary form",
+            )
+        raise InvalidRequestError(f"cannot read '{spec}'", hint=f"write {readable}")
     if module_path.endswith(".py"):
         _require_there(spec, base)
         require_file(base / module_path, "module file")

@@ -176,7 +176,7 @@ def A8052Istft(self, x):
     return torch.istft(z * 0.5, 16, 4, window=w, length=x.shape[1])
 
 
-@forward("x:float32[N,C,L]", dims="N=1:1:2 C=1:2:3 L=5:8:13", kinds=FINITE, refused="no form of signbit")
+@forward("x:float32[N,C,L]", dims="N=1:1:2 C=1:2:3 L=5:8:13", kinds=FINITE, refused="no form of cummax")
 def A8053FilterBank(self, x):
     """Biquads by a loop over time with clamps, polyphase by pixel shuffles of one axis, comb by roll, envelope by cummax decays, zero crossings by signbit."""
     y1 = y2 = torch.zeros(x.shape[:2])

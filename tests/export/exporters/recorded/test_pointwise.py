@@ -26,13 +26,27 @@ def joined(x):
     return torch.logaddexp(x[:, None], x[None]), torch.logaddexp(x, x * 0.999)
 
 
-@pytest.mark.parametrize("function", [cut, stepped, summed, joined])
+def signed(x):
+    return (
+        torch.signbit(x), torch.copysign(x, x.flip(0)), torch.copysign(x[:, None], x[None]), torch.isposinf(x),
+        torch.isneginf(x), torch.deg2rad(x), torch.rad2deg(x),
+    )  # fmt: skip
+
+
+def numbers_of_two(x):
+    return torch.fmax(x[:, None], x[None]), torch.fmin(x[:, None], x[None]), torch.xlogy(x[:, None], x[None].abs())
+
+
+@pytest.mark.parametrize("function", [cut, stepped, summed, joined, signed, numbers_of_two])
 def test_at_the_edges(function, differing):
     assert not differing(function, EDGES, tolerance=1e-6)
 
 
 def whole(i):
-    return torch.addcmul(i, i, i, value=-2), torch.trunc(i), torch.exp2(i % 7)
+    return (
+        torch.addcmul(i, i, i, value=-2), torch.trunc(i), torch.exp2(i % 7), torch.signbit(i), torch.fmax(i, i.flip(0)),
+        torch.fmin(i, i * 2),
+    )  # fmt: skip
 
 
 def test_of_whole_numbers(differing):

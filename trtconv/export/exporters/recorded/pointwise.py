@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,9 @@ def forms() -> dict[str, Form]:
     return {
         **dict.fromkeys(("trunc", "fix"), trunc), "frac": frac, "exp2": exp2, "threshold": threshold,
         "heaviside": heaviside, "logaddexp": logaddexp, "addcmul": _scaled_sum("Mul"), "addcdiv": _scaled_sum("Div"),
+        "signbit": signbit, "copysign": copysign, "fmax": _number_of_two("Greater"), "fmin": _number_of_two("Less"),
+        "xlogy": xlogy, "isposinf": _is_infinity(negative=0), "isneginf": _is_infinity(positive=0),
+        "deg2rad": _scaled(math.pi / 180.0), "rad2deg": _scaled(180.0 / math.pi),
     }  # fmt: skip
 
 
@@ -61,6 +65,58 @@ def logaddexp(graph: Any, x: Any, y: Any) -> Any:
     more = graph.op("Log", graph.op("Add", one, graph.op("Exp", distance)))
     more = graph.op("Where", graph.op("Equal", x, y), graph.op("Log", two), more)
     return graph.op("Add", graph.op("Max", x, y), more)
+
+
+def signbit(graph: Any, x: Any) -> Any:
+    """Whether a number is negative, a zero too; no NaN is."""
+    zero = values.cast(graph, values.constant(graph, 0.0), values.kind_of(x))
+    below = graph.op("Less", x, zero)
+    if values.is_whole(x):
+        return below
+    negative_zero = graph.op("Less", graph.op("Reciprocal", x), zero)
+    return graph.op("Or", below, graph.op("And", graph.op("Equal", x, zero), negative_zero))
+
+
+def copysign(graph: Any, x: Any, other: Any) -> Any:
+    """The magnitude of x with the sign of the other, a zero's too; no NaN's."""
+    kind = values.result_kind(graph)
+    size = graph.op("Abs", values.cast(graph, x, kind))
+    return graph.op("Where", signbit(graph, values.cast(graph, other, kind)), graph.op("Neg", size), size)
+
+
+def _number_of_two(comparison: str) -> Form:
+    def form(graph: Any, x: Any, y: Any) -> Any:
+        """The greater or the lesser of two; the other one of a NaN."""
+        kind = values.result_kind(graph)
+        x, y = (values.cast(graph, v, kind) for v in (x, y))
+        chosen = graph.op(comparison, x, y)
+        if not values.is_whole(x):
+            chosen = graph.op("Or", chosen, graph.op("IsNaN", y))
+        return graph.op("Where", chosen, x, y)
+
+    return form
+
+
+def xlogy(graph: Any, x: Any, y: Any) -> Any:
+    """x log(y), which is 0 where x is, but for a y of NaN."""
+    kind = values.result_kind(graph)
+    x, y = (values.cast(graph, v, kind) for v in (x, y))
+    zero = values.cast(graph, values.constant(graph, 0.0), kind)
+    nothing = graph.op("And", graph.op("Equal", x, zero), graph.op("Not", graph.op("IsNaN", y)))
+    return graph.op("Where", nothing, zero, graph.op("Mul", x, graph.op("Log", y)))
+
+
+def _is_infinity(*, negative: int = 1, positive: int = 1) -> Form:
+    return lambda graph, x: graph.op("IsInf", x, detect_negative_i=negative, detect_positive_i=positive)
+
+
+def _scaled(factor: float) -> Form:
+    def form(graph: Any, x: Any) -> Any:
+        """x times a number; of whole numbers as fractions."""
+        kind = values.result_kind(graph)
+        return graph.op("Mul", values.cast(graph, x, kind), values.cast(graph, values.constant(graph, factor), kind))
+
+    return form
 
 
 def _scaled_sum(operator: str) -> Form:
