@@ -57,7 +57,8 @@ def test_a_set_is_signed_and_verified(trtconv, tmp_path):
 
 def test_a_conversion_tells_of_the_signature_of_files_before(trtconv, tmp_path):
     (tmp_path / "net.py").write_text("from torch import nn\nNet = nn.Tanh\n")
-    words = (f"{tmp_path / 'net.py'}:Net", "--input", "input:float32[N,3]", "--dynamic", "N=1:2:3", "-o", tmp_path / "o")
+    source = ("--input", "input:float32[N,3]", "--dynamic", "N=1:2:3")
+    words = (f"{tmp_path / 'net.py'}:Net", *source, "-o", tmp_path / "o")
     code, out, err = trtconv("convert", *words)
     assert code == 0, err
     assert "signs what lay here before" not in out

@@ -121,7 +121,7 @@ def test_a_package_that_imports_lazily_is_asked_for_the_cause(write_module):
 
 def test_a_file_that_is_no_module(tmp_path):
     (tmp_path / "model.textproto").write_text("ir_version: 9")
-    with pytest.raises(InvalidRequestError, match="'model.textproto' is a file, and neither Python") as caught:
+    with pytest.raises(InvalidRequestError, match=r"'model\.textproto' is a file, and neither Python") as caught:
         require_named("model.textproto", tmp_path, "factory")
     assert "model.onnx" in caught.value.hint
 
