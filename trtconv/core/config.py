@@ -196,8 +196,9 @@ def _problem(error: Any) -> str:
             section = _section_of(section, part)
         field_names = [f for f in getattr(section, "__dataclass_fields__", {}) if f != "path"]
         return f"unknown key '{key_path}'{did_you_mean(str(error['loc'][-1]), field_names)}"
-    if error["loc"][0] == "dynamic" and len(error["loc"]) > 1:
-        return f"'dynamic.{error['loc'][1]}' is no size and no range: write 4, or \"1:4:16\" for MIN:OPT:MAX"
+    if error["loc"][-1] in _SIZE_OR_TEXT:
+        other = 'range: write 4, or "1:4:16" for MIN:OPT:MAX' if error["loc"][0] == "dynamic" else "name"
+        return f"'{'.'.join(str(p) for p in error['loc'][:-1])}' is no size and no {other}"
     if error["type"] in ("dataclass_type", "dataclass_exact_type"):
         return f"'{key_path}' is a section: write [{key_path}], and its keys below"
     return describe_problem(key_path, error)
@@ -210,6 +211,8 @@ def describe_problem(key: str, error: Any) -> str:
     return f"'{key}': {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
+# What pydantic adds to a key where it is neither of `int | str`: a size, or a text.
+_SIZE_OR_TEXT = ("int", "str")
 _SECTIONS: dict[str, Any] = {
     "model": ModelSection,
     "input": InputSection,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.text.listing import list_first
-from trtconv.proof.noise.noise_floor import CHAOTIC, MOST_FLIPS, TYPICAL, NoiseFloor
+from trtconv.proof.noise.noise_floor import CHAOTIC, MOST_FLIPS, TYPICAL
 from trtconv.proof.original import MODULE
 from trtconv.proof.reference import ReferenceSample
 
@@ -40,9 +40,10 @@ def notes_on_noise(items: Sequence[ReferenceSample], label: str) -> list[str]:
                 if sample.point.values != "denormal":
                     half_way[name] = max(half_way.get(name, 0.0), float(np.broadcast_to(flips, output.shape).mean()))
                 continue
-            if sample.point.values == "random" and not floor.chaotic:
-                stepped[name] = max(stepped.get(name, 0.0), _share_at_steps(floor, output))
             scale = float(np.abs(output).max(initial=0.0, where=np.isfinite(output)))
+            if sample.point.values == "random" and not floor.chaotic:
+                errors = np.broadcast_to(floor.error, output.shape)
+                stepped[name] = max(stepped.get(name, 0.0), _share_at_steps(errors, scale))
             if floor.chaotic:
                 noisy.setdefault(name, []).append(str(sample.point))
             elif floor.largest > REMARKABLE * scale > 0 and sample.point.values not in ("random", "nan"):
@@ -79,12 +80,10 @@ def notes_on_noise(items: Sequence[ReferenceSample], label: str) -> list[str]:
     return notes
 
 
-def _share_at_steps(floor: NoiseFloor, output: Array) -> float:
+def _share_at_steps(errors: Array, scale: float) -> float:
     """The share of elements beside a step; zero where most of the noise is no rounding."""
     import numpy as np
 
-    scale = float(np.abs(output).max(initial=0.0, where=np.isfinite(output)))
-    errors = np.broadcast_to(floor.error, output.shape)
     if not scale or float(np.median(errors)) > ROUNDING * scale:
         return 0.0
     return float((errors > STEP * scale).mean())

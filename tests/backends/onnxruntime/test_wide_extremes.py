@@ -67,6 +67,20 @@ def test_reductions(name, body, axes):
         np.testing.assert_array_equal(outputs, np.broadcast_to(expected, outputs.shape))
 
 
+@pytest.mark.parametrize(("axes", "largest"), [
+    ("a = Constant<value_ints=[1]>()", 2**31),
+    ("a = Constant<value = int64[1] {1}>()", 2**31),
+    # Axes that are computed leave the reduction to ONNX Runtime.
+    ("z = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>() a = Add(z, one)", 7),
+])  # fmt: skip
+def test_axes_that_an_input_has(axes, largest):
+    head = HEAD.replace("int64[1,K] out", "int64[1] out")
+    text = f"{head} {{ {axes} out = ReduceMax<keepdims=0>(x, a) }}"
+    runner = OnnxRuntimeRunner(onnx.parser.parse_model(text).SerializeToString())
+    row = np.array([[largest, 5, -3]])
+    assert runner({"x": row, "y": row})["out"].tolist() == [largest]
+
+
 def test_floats_and_models_without_int64_among_their_inputs_stay():
     text = '<ir_version: 9, opset_import: ["" : 18]> g ({kind}[K] x) => ({kind}[K] out) {{ out = Max(x, x) }}'
     assert not with_exact_extremes(onnx.parser.parse_model(text.format(kind="float")))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from trtconv.backends.onnxruntime.axes import INT64, whole_constants, written_axes
 from trtconv.core.model.bodies import replace_nodes
 from trtconv.core.model.inference import infer, without_weights
 from trtconv.core.model.opset import opset_of
@@ -20,7 +21,7 @@ from trtconv.core.tensors import parse_tensor
 if TYPE_CHECKING:
     import onnx
 
-FLOAT, INT64, DOUBLE = 1, 7, 11
+FLOAT, DOUBLE = 1, 11
 # Of fewer elements ONNX Runtime's sums are as good as torch's.
 LONG = 1 << 15
 REDUCTIONS = ("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceL2")
@@ -40,7 +41,7 @@ def with_exact_sums(model: onnx.ModelProto) -> bool:
     Sizes are the largest that the model declares. Sums in bodies stay, and so do those over axes that are computed.
     """
     typed = _inferred(model)
-    opset, axes_of = opset_of(model, 0), _constants(model)
+    opset, axes_of = opset_of(model, 0), whole_constants(model.graph)
     nodes: list[onnx.NodeProto] = []
     for node in model.graph.node:
         shape = typed.get(node.input[0]) if node.input and node.domain in ("", "ai.onnx") else None
@@ -77,33 +78,15 @@ def _inferred(model: onnx.ModelProto) -> dict[str, tuple[int | None, ...]]:
     }
 
 
-def _constants(model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
-    """Whole numbers that nodes may have as axes."""
-    from onnx import numpy_helper
-
-    tensors = {t.name: t for t in model.graph.initializer}
-    constants: dict[str, tuple[int, ...]] = {}
-    for node in model.graph.node:
-        if node.op_type == "Constant" and node.attribute:
-            tensors[node.output[0]] = node.attribute[0].t
-            constants[node.output[0]] = tuple(node.attribute[0].ints)
-    for name, tensor in tensors.items():
-        if tensor.data_type == INT64 and len(tensor.dims) < 2:
-            constants[name] = tuple(numpy_helper.to_array(tensor).reshape(-1).tolist())
-    return constants
-
-
 def _axes(node: onnx.NodeProto, rank: int, constants: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
     """The axes that a node sums over, none where it is no sum or they are computed."""
     if node.op_type in NORMS:
         return tuple(range(2, rank))
     if node.op_type not in REDUCTIONS:
         return ()
-    written = next((tuple(a.ints) for a in node.attribute if a.name == "axes"), ())
-    if len(node.input) > 1 and node.input[1]:
-        written = constants.get(node.input[1], ())
-        if not written:
-            return ()
+    written = written_axes(node, constants)
+    if written is None:
+        return ()
     keeps = any(a.name == "noop_with_empty_axes" and a.i for a in node.attribute)
     return tuple(a % rank for a in written) or (() if keeps else tuple(range(rank)))
 

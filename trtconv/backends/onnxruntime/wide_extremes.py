@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from trtconv.backends.onnxruntime.axes import INT64, whole_constants, written_axes
 from trtconv.core.model.bodies import graphs_of, replace_nodes
 from trtconv.core.model.opset import opset_of
 
 if TYPE_CHECKING:
     import onnx
 
-INT64 = 7
 # In a serialized node: the field op_type, its length, its letters.
 OPERATORS = (b'"\x03Max', b'"\x03Min', b'"\x04Clip', b'"\x04Sign', b'"\x09ReduceMax', b'"\x09ReduceMin')
 AXES_INPUT_OF_SQUEEZE = 13
@@ -51,8 +51,7 @@ def _write(graph: onnx.GraphProto, wide: set[str], newer: bool) -> bool:
     """Write those of one graph; `wide` are the names of int64 values, of the graphs around it too."""
     wide.update(v.name for v in graph.input if v.type.tensor_type.elem_type == INT64)
     wide.update(t.name for t in graph.initializer if t.data_type == INT64)
-    constants = {t.name: t for t in graph.initializer}
-    constants.update({n.output[0]: n.attribute[0].t for n in graph.node if n.op_type == "Constant"})
+    constants = whole_constants(graph)
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
         if _gives_int64(node, wide):
@@ -75,7 +74,7 @@ def _gives_int64(node: onnx.NodeProto, wide: set[str]) -> bool:
     return (node.op_type in FOLLOWERS or index == 1) and len(node.input) > index and node.input[index] in wide
 
 
-def _exact(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto], newer: bool) -> list[onnx.NodeProto]:
+def _exact(node: onnx.NodeProto, constants: Mapping[str, tuple[int, ...]], newer: bool) -> list[onnx.NodeProto]:
     if node.op_type in ("Max", "Min", "Clip"):
         return _pairs(node)
     if not newer:
@@ -100,23 +99,21 @@ def _sign(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     ]
 
 
-def _first_of_ranked(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto]) -> list[onnx.NodeProto]:
+def _first_of_ranked(node: onnx.NodeProto, constants: Mapping[str, tuple[int, ...]]) -> list[onnx.NodeProto]:
     """The first of TopK, axis by axis. Axes that are computed, and all axes of a result of the same rank, stay."""
-    from onnx import helper, numpy_helper
+    from onnx import helper
 
-    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    axes, named = attributes.get("axes"), node.input[1] if len(node.input) > 1 else ""
-    if named:
-        axes = numpy_helper.to_array(constants[named]).tolist() if named in constants else None
-    keepdims = attributes.get("keepdims", 1)
-    if not axes and (named or keepdims or attributes.get("noop_with_empty_axes", 0)):
+    axes = written_axes(node, constants)
+    flags = {a.name: a.i for a in node.attribute}
+    keepdims = flags.get("keepdims", 1)
+    if axes is None or (not axes and (keepdims or flags.get("noop_with_empty_axes", 0))):
         return [node]
     x, y = node.input[0], node.output[0]
     nodes = [helper.make_node("Constant", [], [f"{y}/one"], value_ints=[1])]
     if not axes:
         nodes.append(helper.make_node("Constant", [], [f"{y}/row"], value_ints=[-1]))
         nodes.append(helper.make_node("Reshape", [x, f"{y}/row"], [f"{y}/flat"]))
-        axes, x = [0], f"{y}/flat"
+        axes, x = (0,), f"{y}/flat"
     for axis in axes:
         ranked = f"{y}/of_axis_{axis}"
         largest = int(node.op_type == "ReduceMax")

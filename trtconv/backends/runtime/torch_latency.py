@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.runtime.latency import Latency, measure
 from trtconv.core.errors import MissingDependencyError
+from trtconv.core.text.error_text import first_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,7 @@ def measure_torch(
         try:
             latencies.append(_measure_mode(torch, moved, arguments, mode, point, batch, seconds))
         except Exception as error:  # noqa: BLE001 - a compiler may fail in any way; the others are still measured
-            failed[mode] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            failed[mode] = f"{type(error).__name__}: {first_line(error)}"
     return tuple(latencies), failed
 
 

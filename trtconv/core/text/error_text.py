@@ -13,4 +13,4 @@ def error_text(error: BaseException) -> str:
 
 def first_line(error: BaseException | None) -> str:
     """The first line of what an exception says; empty where it says nothing, and for None."""
-    return next(iter(error_text(error).splitlines()), "") if error is not None else ""
+    return next(iter(error_text(error).splitlines()), "").rstrip() if error is not None else ""

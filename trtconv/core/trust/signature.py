@@ -19,6 +19,7 @@ from trtconv.core.errors import InvalidRequestError, MissingDependencyError, Unt
 from trtconv.core.files.artifact_set import digest_set
 from trtconv.core.files.earlier_reports import require_signature_or_nothing
 from trtconv.core.files.set_lock import locked_set
+from trtconv.core.text.error_text import first_line
 from trtconv.core.text.json_text import parse_json
 from trtconv.core.trust.attestation import statement
 from trtconv.core.trust.bom import INSTALL, bill_of_materials
@@ -27,6 +28,8 @@ from trtconv.core.trust.trust import Trust
 
 PREDICATE = "https://model_signing/signature/v1.0"
 _SIGNATURE_LIMIT = 16 << 20
+# Characters of a library's message that are quoted.
+_LONGEST = 300
 _HINT = "do not use it; get it again from where it was signed"
 
 
@@ -113,7 +116,7 @@ def sign_set(subject: Path, key: SigningKey, version: str, output: Path | None =
         except (ValueError, TypeError, AttributeError) as error:
             # A key of another kind lacks what the library reads of a curve.
             raise InvalidRequestError(
-                f"the key '{key.key}' cannot sign: {_first_line(error)}",
+                f"the key '{key.key}' cannot sign: {first_line(error)[:_LONGEST]}",
                 hint="an elliptic curve key in PEM: openssl ecparam -name prime256v1 -genkey -noout -out key.pem",
             ) from error
     return SignResult(signature, attestation, bom, files, content)
@@ -176,7 +179,7 @@ def _verified_digests(folder: Path, path: Path, bundle: bytes, trust: Trust) -> 
     except InvalidRequestError:
         raise
     except Exception as error:  # the library, cryptography, pydantic and OpenSSL raise many unrelated classes
-        reason = _first_line(error) or type(error).__name__
+        reason = first_line(error)[:_LONGEST] or type(error).__name__
         raise UntrustedError(f"the signature '{path}' does not hold: {reason}", hint=_HINT) from error
     return names
 
@@ -247,10 +250,6 @@ def _signer(trust: Trust) -> str:
     if trust.certificates:
         return f"a certificate under '{trust.certificates[0].name}'"
     return f"{trust.identity} (by {trust.issuer})"
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:300]
 
 
 def _library() -> tuple[Any, Any, Any]:

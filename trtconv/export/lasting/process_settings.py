@@ -31,22 +31,31 @@ class ProcessSettings:
     @classmethod
     def now(cls) -> ProcessSettings:
         """As the process is set."""
-        try:
-            folder = os.getcwd()
-        except OSError:
-            folder = None
-        return cls(folder, tuple(np.geterr().items()))
+        return cls(_current_folder(), tuple(np.geterr().items()))
 
     def apply(self) -> None:
         """Set the process so."""
-        if self.folder is not None and self.folder != ProcessSettings.now().folder:
+        if self.folder is not None and self.folder != _current_folder():
             os.chdir(self.folder)
         np.seterr(**dict(self.float_errors))
 
 
-# Of who called trtconv, and of the user code that was loaded last; None where that is what trtconv runs with.
-_of_caller: list[ProcessSettings | None] = [None]
-_of_user: list[ProcessSettings | None] = [None]
+def _current_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+@dataclass
+class _Remembered:
+    """Of who called trtconv, and of the user code that was loaded last; None where that is what trtconv runs with."""
+
+    caller: ProcessSettings | None = None
+    user: ProcessSettings | None = None
+
+
+_remembered = _Remembered()
 
 
 @contextmanager
@@ -56,13 +65,13 @@ def own_settings() -> Iterator[None]:
     torch.autocast of the caller's is off, with a warning: it is no part of the module, and no file would hold it. New
     tensors lie on the CPU, where a module is converted, whatever torch.set_default_device said.
     """
-    before, callers = ProcessSettings.now(), _of_caller[0]
+    before, outer = ProcessSettings.now(), _remembered.caller
     with ExitStack() as stack:
         stack.callback(before.apply)
         if dict(before.float_errors) != DEFAULTS:
-            _of_caller[0] = _of_user[0] = before
-            stack.callback(_of_user.__setitem__, 0, None)
-            stack.callback(_of_caller.__setitem__, 0, callers)
+            _remembered.caller = _remembered.user = before
+            stack.callback(setattr, _remembered, "user", None)
+            stack.callback(setattr, _remembered, "caller", outer)
         np.seterr(**DEFAULTS)
         stack.enter_context(_without_autocast())
         torch: Any = sys.modules.get("torch")
@@ -99,13 +108,13 @@ def settings_put_back() -> Iterator[None]:
     import torch
 
     before, device = ProcessSettings.now(), torch.get_default_device()
-    if _of_caller[0] is not None:
-        _of_caller[0].apply()
+    if _remembered.caller is not None:
+        _remembered.caller.apply()
     try:
         yield
     finally:
         after = ProcessSettings.now()
-        _of_user[0] = after if after != before else None
+        _remembered.user = after if after != before else None
         before.apply()
         if torch.get_default_device() != device:
             torch.set_default_device(device)
@@ -114,7 +123,7 @@ def settings_put_back() -> Iterator[None]:
 @contextmanager
 def settings_of_user() -> Iterator[None]:
     """Around a run of the module."""
-    user = _of_user[0]
+    user = _remembered.user
     if user is None:
         yield
         return

@@ -24,16 +24,11 @@ def flatten_outputs(value: Any) -> dict[str, Any]:
     of a list `z`, the second is `NAME_2`. None is left out. Raises InvalidRequestError when there is no tensor at all,
     or something that is none (numbers, strings, objects).
     """
-    named = _named_tensors(value)
-    return dict(zip(_unique(name for name, _ in named), (tensor for _, tensor in named), strict=True))
+    return under_own_names(named_tensors(value))
 
 
-def written_names(value: Any) -> list[str]:
-    """The names of the same tensors before equal ones are told apart."""
-    return [name for name, _ in _named_tensors(value)]
-
-
-def _named_tensors(value: Any) -> list[tuple[str, Any]]:
+def named_tensors(value: Any) -> list[tuple[str, Any]]:
+    """The tensors of `flatten_outputs` before equal names are told apart. Raises as that does."""
     import torch
 
     named = list(_walk(value, ""))
@@ -51,13 +46,15 @@ def _named_tensors(value: Any) -> list[tuple[str, Any]]:
     return named
 
 
-def _unique(names: Iterable[str]) -> list[str]:
-    written = list(names)
-    unique: dict[str, None] = {}
-    for name in written:
-        free = name if name not in unique else next(n for n in _numbered(name) if n not in unique and n not in written)
-        unique[free] = None
-    return list(unique)
+def under_own_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Each tensor under a name that no other has: the first under its own, a later one of that name under `NAME_2`."""
+    taken_names = {name for name, _ in named}
+    outputs: dict[str, Any] = {}
+    for name, tensor in named:
+        free = name if name not in outputs else next(n for n in _numbered(name) if n not in taken_names)
+        taken_names.add(free)
+        outputs[free] = tensor
+    return outputs
 
 
 def rename_outputs(outputs: dict[str, Any], names: Sequence[str], *, exactly: bool) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from trtconv.export.module.noise.twins import (
     weight_bytes,
     wide_floats,
 )
-from trtconv.export.module.outputs import distinct_from_inputs, flatten_outputs, rename_outputs, written_names
+from trtconv.export.module.outputs import distinct_from_inputs, named_tensors, rename_outputs, under_own_names
 from trtconv.export.recurrent.gates import InexactGates, InexactLogistics
 from trtconv.export.sizes.shape_caches import ShapeCaches
 from trtconv.export.sizes.shared_caches import shared_caches
@@ -216,8 +216,9 @@ class ModuleRunner:
         positional, keywords = self.binding.arguments(list(tensors.values()))
         with errors_of_module(tensors, self.base), settings_of_user(), self.limit.watched():
             returned = self.module(*positional, **keywords)
-        outputs = distinct_from_inputs(flatten_outputs(returned), self.names)
-        self.written_names = tuple(written_names(returned))
+        named = named_tensors(returned)
+        self.written_names = tuple(name for name, _ in named)
+        outputs = distinct_from_inputs(under_own_names(named), self.names)
         return rename_outputs(outputs, self.output_names, exactly=self.renames)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.artifacts import require_file
 from trtconv.core.errors import InvalidRequestError
+from trtconv.core.text.error_text import first_line
 
 if TYPE_CHECKING:
     import torch
@@ -102,7 +103,7 @@ def _read_state_dict(path: Path) -> Mapping[str, torch.Tensor]:
         raise
     # torch's reader raises anything for a file that is not its own: an IndexError for an empty one.
     except Exception as error:
-        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
+        reason = first_line(error) or type(error).__name__
         raise InvalidRequestError(
             f"'{path}' is not a torch state dict: {reason}", hint="save module.state_dict() again"
         ) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.core.tensors import TensorSpec
+from trtconv.core.text.error_text import error_text, first_line
 from trtconv.export.module.binding import bind_inputs
 from trtconv.export.module.runner import forward_of, to_tensor
 from trtconv.export.module.user_code import blame
@@ -93,8 +94,8 @@ def attempt_run(
         with torch.no_grad(), watch if watched else nullcontext():
             module(*positional, **keywords)
     except Exception as error:  # noqa: BLE001 - whatever the user's code raises says that these inputs do not fit
-        text = str(error).strip()
-        message = f"{type(error).__name__}: {text.splitlines()[0][:200] if text else ''}"
+        text = error_text(error)
+        message = f"{type(error).__name__}: {first_line(error)[:200]}"
         numbers = [int(n) for n in re.findall(r"\d+", text) if len(n) < 7]
         message_shapes = (tuple(int(n) for n in s.split(",")) for s in _SHAPE.findall(text))
         weights = watch.weight_shapes()

@@ -19,6 +19,7 @@ from typing import Any
 
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 from trtconv.core.files.private_folder import belongs_to_current_user
+from trtconv.core.text.error_text import first_line
 from trtconv.sweep.workers.outcome import JobResult, result_from
 from trtconv.sweep.workers.pool import TaskPlacement
 from trtconv.sweep.workers.task import Task, probe_program, run_task
@@ -71,7 +72,7 @@ class RayPool:
             self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise InvalidRequestError(
-                f"there is no Ray cluster at '{address}': {str(error).splitlines()[0]}", hint="`ray status` shows one"
+                f"there is no Ray cluster at '{address}': {first_line(error)}", hint="`ray status` shows one"
             ) from error
 
     def _start(self, cpus: int | None) -> None:
@@ -93,7 +94,7 @@ class RayPool:
                 return
             except Exception as error:
                 # Ray raises a bare Exception when its processes do not answer in its own 15 seconds.
-                reason = _first_line(error)
+                reason = first_line(error) or type(error).__name__
                 self._ray.shutdown()
                 if attempt + 1 < STARTS:
                     continue
@@ -149,7 +150,8 @@ class RayPool:
                 ready += more
         except self._ray.exceptions.RayError as error:
             raise TrtconvError(
-                f"the connection to Ray was lost: {_first_line(error)}", hint="--resume goes on when Ray is there again"
+                f"the connection to Ray was lost: {first_line(error) or type(error).__name__}",
+                hint="--resume goes on when Ray is there again",
             ) from error
         return [self._result(reference) for reference in ready]
 
@@ -159,11 +161,11 @@ class RayPool:
         try:
             return result_from(self._ray.get(reference))
         except (errors.OutOfMemoryError, errors.WorkerCrashedError, errors.LocalRayletDiedError) as error:
-            return JobResult(job, "died", message=_first_line(error))
+            return JobResult(job, "died", message=first_line(error) or type(error).__name__)
         except errors.RayTaskError as error:
             return JobResult(job, "died", message=str(error).strip().splitlines()[-1])
         except errors.RayError as error:
-            return JobResult(job, "lost", message=_first_line(error))
+            return JobResult(job, "lost", message=first_line(error) or type(error).__name__)
 
     def cancel(self) -> None:
         """Kill the workers of all tasks; the commands that they run end with them."""
@@ -214,11 +216,6 @@ class RayPool:
 def _run_remote(task: dict[str, Any]) -> dict[str, Any]:
     """`run_task` in a worker."""
     return run_task(Task(**task)).as_dict()
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def remove_marked(marker: Path) -> list[str]:
