@@ -53,7 +53,7 @@ def A8131DecimalOfSizes(self, x):
     return x * q + a - b, x[:, : max(1, operator.index(t) - 3)].sum(1) * t.bit_length(), x * pow(3, t, 7)
 
 
-@forward(X, dims=D, kinds=FINITE, refused="")
+@forward(X, dims=D, kinds=FINITE, refused="depends on the size")
 def A8132ThreadPoolOfRows(self, x):
     """Rows computed by a thread pool, their order by completion made sure by map; a queue between."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -114,7 +114,7 @@ def gain(y, k=0):
     return y * k
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="run again")
 class A8136SwitchOfClass(nn.Module):
     """The module changes its own __class__ in the third call; forward is another one then."""
 
@@ -173,7 +173,7 @@ class A8138ParametrizedChain(nn.Module):
             return self.lin(x) + self.lin(-x), self.o(x)
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE)
 class A8139WarningsDecide(nn.Module):
     """A decision by whether a warning was seen before: the registry of once-only warnings as state."""
 
@@ -217,7 +217,7 @@ class A8141BufferSwappedAndPut(nn.Module):
         return y, z * self.g
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="next call")
 class A8142RunningBest(nn.Module):
     """A buffer that keeps the largest batch mean seen by maximum in place; it is read only when larger than a hundred."""
 
@@ -231,7 +231,7 @@ class A8142RunningBest(nn.Module):
         return out
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="cannot be exported")
 def A8143VmapOverRows(self, x):
     """torch.vmap with in_dims and out_dims, nested; torch.func.jvp of a fixed direction; a grad of a sum of squares."""
     f = torch.vmap(lambda r, w: r @ w, in_dims=(0, None), out_dims=1)
@@ -247,7 +247,7 @@ def A8144JvpInForward(self, x):
     return d
 
 
-@forward(X, dims=D, kinds=FINITE, refused="")
+@forward(X, dims=D, kinds=FINITE)
 def A8145InnerGradient(self, x):
     """Energy forces: enable_grad, autograd.grad of an energy with respect to a detached input, as interatomic potentials do."""
     with torch.enable_grad():
@@ -267,7 +267,7 @@ def A8146StarredAndWalrus(self, x):
     return x[:, s, None, ...] * k, torch.stack(parts, -1).sum(-1), x[..., -1:, None, ::3]
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="run again")
 class A8147TrainModeInside(nn.Module):
     """A submodule that the forward puts in train mode and back (MC dropout of p = 0, batch norm with momentum 0), an eval override that stays in train."""
 

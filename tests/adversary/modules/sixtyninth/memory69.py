@@ -14,7 +14,7 @@ X = "x:float32[N,T,6]"
 D = "N=1:2:3 T=2:5:9"
 
 
-@attack(X, dims=D, kinds=("normal",), refused="")
+@attack(X, dims=D, kinds=("normal",), refused="run again")
 class A8148OverloadLatch(nn.Module):
     """A latch: once a sample exceeded fifty, the gain is halved for ever (a limiter of audio)."""
 
@@ -28,7 +28,7 @@ class A8148OverloadLatch(nn.Module):
         return y
 
 
-@attack(X, dims=D, kinds=("normal",), refused="")
+@attack(X, dims=D, kinds=("normal",), refused="depends on it")
 class A8149CallsInLong(nn.Module):
     """An int64 step buffer that is added to; after 10,000 calls a warm-up ends (clamp of step / 10000, rounded)."""
 
@@ -41,7 +41,7 @@ class A8149CallsInLong(nn.Module):
         return x * torch.where(self.step >= 10000, 1.5, 1.0)
 
 
-@attack(X, dims=D, kinds=("normal",), refused="")
+@attack(X, dims=D, kinds=("normal",), refused="run again")
 class A8150PeakNormaliser(nn.Module):
     """The peak so far, kept in a buffer that begins at a thousand: it matters only beyond that."""
 
@@ -54,7 +54,7 @@ class A8150PeakNormaliser(nn.Module):
         return x / self.peak * 1000
 
 
-@attack(X, dims=D, kinds=("normal",), refused="")
+@attack(X, dims=D, kinds=("normal",), refused="from the values of a call")
 class A8151StateInList(nn.Module):
     """The last output kept in a Python list is added when its norm is over two hundred."""
 
@@ -71,7 +71,7 @@ class A8151StateInList(nn.Module):
         return y
 
 
-@attack(X, dims=D, kinds=("normal",), refused="")
+@attack(X, dims=D, kinds=("normal",), refused="run again")
 class A8152MinimumSoFar(nn.Module):
     """The smallest mean so far, negated in a relu: it matters when it was below minus ten."""
 
@@ -85,7 +85,7 @@ class A8152MinimumSoFar(nn.Module):
         return y
 
 
-@attack(X, dims=D, kinds=("normal",), refused="")
+@attack(X, dims=D, kinds=("normal",), refused="run again")
 class A8153ShadowOfWeights(nn.Module):
     """A weight that is renormalised in place when its norm leaves a bound (max-norm embedding), here by a factor that depends on the input."""
 
@@ -101,7 +101,7 @@ class A8153ShadowOfWeights(nn.Module):
         return y
 
 
-@attack(X, "i:int64[N,T]=0:9", dims=D, kinds=("normal",), refused="")
+@attack(X, "i:int64[N,T]=0:9", dims=D, kinds=("normal",))
 class A8154EmbeddingMaxNorm(nn.Module):
     """nn.Embedding with max_norm: forward renormalises rows in place."""
 
@@ -114,7 +114,7 @@ class A8154EmbeddingMaxNorm(nn.Module):
         return self.e(i) + x, self.e.weight.norm() * 0 + x.sum()
 
 
-@attack(X, dims=D, kinds=("normal",), refused="")
+@attack(X, dims=D, kinds=("normal",), refused="depends on it")
 class A8155HistogramOfCalls(nn.Module):
     """A histogram of argmaxes in a long buffer; a class that was seen over a thousand times is pushed down."""
 
@@ -128,7 +128,7 @@ class A8155HistogramOfCalls(nn.Module):
         return y
 
 
-@attack(X, dims=D, kinds=FINITE, refused="")
+@attack(X, dims=D, kinds=FINITE, refused="run again")
 class A8156EmaNeverUsedUntilFull(nn.Module):
     """A ring of eight means; its mean is used only when the ring is full (index over seven)."""
 
@@ -144,7 +144,7 @@ class A8156EmaNeverUsedUntilFull(nn.Module):
         return y
 
 
-@attack(X, dims=D, kinds=("normal",), refused="")
+@attack(X, dims=D, kinds=("normal",), refused="next call")
 class A8157SquaredGradScale(nn.Module):
     """A loss-scale like power of two: doubled every 2000 calls, and it reaches the result only beyond 2**20 by overflow of halves."""
 

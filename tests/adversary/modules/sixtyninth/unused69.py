@@ -15,7 +15,7 @@ D = "N=1:2:3 T=2:5:9"
 U = ("unit", "zeros", "ones", "halves", "positive")
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="cannot be exported")
 def A8112AsStridedScatter(self, x):
     """A band written through as_strided_scatter by strides of the size; the diagonal of blocks by as_strided_ of a clone."""
     n, t, _ = x.shape
@@ -33,11 +33,11 @@ def A8113ArcAliasesInPlace(self, x):
     c = (u + 1.25).acosh_().reciprocal_()
     d = u.clone().logit_(0.01).deg2rad_()
     e = (u + 0.5).rsqrt_().xlogy_(u + 0.25)
-    f = u.clone().ldexp_(torch.tensor(3)).trunc_().selu_()
-    return a, b, c, d, e, f, u.clone().float_power_(2.5).float() if False else torch.float_power(u, 2.5).float()
+    f = torch.selu_(u.clone().ldexp_(torch.tensor(3)).trunc_())
+    return a, b, c, d, e, f, torch.float_power(u, 2.5).float()
 
 
-@forward("i:int32[N,T]=-20:20", "j:int32[N,T]=-9:9", dims="N=1:2:3 T=1:5:9")
+@forward("i:int32[N,T]=-20:20", "j:int32[N,T]=-9:9", dims="N=1:2:3 T=1:5:9", refused="cannot be exported")
 def A8114GcdLcmInPlace(self, i, j):
     """gcd_, lcm_, bitwise_or_, bitwise_xor_, shifts in place, logical_or_ of integers, fix and floor_divide of them, heaviside."""
     a = i.clone().gcd_(j)
@@ -47,7 +47,7 @@ def A8114GcdLcmInPlace(self, i, j):
     return a, b, c, d, i.logical_or(j), torch.fix(i / 4.0), i // 4, torch.heaviside(i.float(), j.float()), torch.bitwise_or(i, 5)
 
 
-@forward("x:float32[N,4,4]", dims="N=1:2:3", kinds=("normal", "unit"))
+@forward("x:float32[N,4,4]", dims="N=1:2:3", kinds=("normal", "unit"), refused="cannot be exported")
 def A8115LuFactorsAndSolves(self, x):
     """linalg.lu_factor and lu_solve, ldl, tensorsolve, tensorinv: of a matrix made diagonally dominant."""
     a = x + 10 * torch.eye(4)
@@ -56,14 +56,14 @@ def A8115LuFactorsAndSolves(self, x):
     return torch.linalg.lu_solve(lu, p, b), torch.linalg.tensorsolve(a[0], b[0, :, 0])
 
 
-@forward("x:float32[N,4,4]", dims="N=1:2:3", kinds=("normal", "unit"))
+@forward("x:float32[N,4,4]", dims="N=1:2:3", kinds=("normal", "unit"), refused="cannot be exported")
 def A8116MatrixRankAndSvdvals(self, x):
     """linalg.matrix_rank with a tolerance, svdvals, nuclear norm, pinverse of a tall matrix, cond."""
     s = torch.linalg.svdvals(x + 3 * torch.eye(4))
     return s, torch.linalg.matrix_rank(x + 9 * torch.eye(4)), torch.linalg.matrix_norm(x + 3 * torch.eye(4), "nuc")
 
 
-@forward("x:float32[N,4,3]", dims="N=1:2:3", kinds=("normal", "unit"))
+@forward("x:float32[N,4,3]", dims="N=1:2:3", kinds=("normal", "unit"), refused="cannot be exported")
 def A8117PinverseByHand(self, x):
     """Least squares by normal equations: cholesky, cholesky_solve, triangular_solve by linalg.solve_triangular left and right, householder of a fixed one."""
     g = x.mT @ x + torch.eye(3)
@@ -92,7 +92,7 @@ def A8119LpPool2dAndUnpool(self, x):
     return nn.LPPool2d(2, (2, 3), (1, 2))(x), nn.LPPool2d(1, 2)(x), F.adaptive_avg_pool2d(x, (None, 3)), u.sum((2, 3)), F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False)
 
 
-@forward(X, "t:int64[N,T]=0:5", dims=D, kinds=FINITE)
+@forward(X, "t:int64[N,T]=0:5", dims=D, kinds=FINITE, refused="cannot be exported")
 def A8120LossesOfHeads(self, x, t):
     """Losses as quality scores: cross entropy with weights, smoothing, ignore; NLL 2d; Poisson; Gaussian; Huber of delta; multi margin; reductions none."""
     w = torch.linspace(0.5, 2, 6)
@@ -119,7 +119,7 @@ def A8121LossesOfPairs(self, x):
     )  # fmt: skip
 
 
-@forward(X, "y:int64[N]=0:5", dims="N=1:2:3 T=4:6:9", kinds=("normal", "unit"), refused="")
+@forward(X, "y:int64[N]=0:5", dims="N=1:2:3 T=4:6:9", kinds=("normal", "unit"), refused="cannot be exported")
 def A8122CtcLossAsScore(self, x, y):
     """ctc_loss as a confidence: targets of one symbol, lengths from the batch."""
     lp = x.log_softmax(-1).transpose(0, 1)
@@ -127,7 +127,7 @@ def A8122CtcLossAsScore(self, x, y):
     return F.ctc_loss(lp, y[:, None].clamp(min=1), n, torch.ones_like(n), reduction="none")
 
 
-@forward("x:float32[N,T]", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="cannot be exported")
 def A8123PolynomialsAndBessel(self, x):
     """special: Chebyshev, Hermite, Laguerre, Legendre of small n; bessel_j0, i1e; log_ndtr, ndtri, multigammaln, zeta."""
     u = x.clamp(-3, 3)
@@ -195,7 +195,7 @@ def A8128CopiesOfViews(self, x):
     return a, x + 1, p * q[..., :2], r[1], b, torch.alias_copy(x).add_(1), torch.view_copy(x, (x.shape[0], -1))
 
 
-@forward("x:float32[N,T]", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="cannot be exported")
 def A8129OpMathByConstants(self, x):
     """torch.empty_strided filled by columns, empty_permuted, frombuffer constants, torch.range, logspace base 2, tri(l)_indices of the size, combinations of an arange."""
     t = x.shape[1]
