@@ -128,3 +128,36 @@ def test_batch_norms_in_a_plain_list_are_named(write_module, export):
 def test_what_no_call_reads_is_not_told(write_module, export, body, is_told):
     notes = _export(write_module, export, "", body).notes
     assert any("for the next call" in n or "from the values of a call" in n for n in notes) == is_told
+
+
+FROM_AFAR = {
+    "a running maximum": ("torch.where(self.kept > 100, x * 2, x)", "self.kept.copy_(torch.maximum(self.kept, x.mean()))"),
+    "a running minimum": ("torch.where(self.kept < -5, x * 2, x)", "self.kept = torch.minimum(self.kept, x.mean())"),
+    "a mean that decays": ("x + (self.kept > 5)", "self.kept.mul_(0.9).add_(x.mean() * 0.1).clamp_(0, 100)"),
+    "a count of floats": ("torch.where(self.kept > 500, x * 2, x)", "self.kept += 1"),
+}
+
+
+def _keeping(write_module, result, change):
+    return write_module(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.register_buffer('kept', torch.zeros(()))\n\n"
+        f"    def forward(self, x):\n        y = {result}\n        {change}\n        return y\n"
+    )
+
+
+@pytest.mark.parametrize(("result", "change"), FROM_AFAR.values(), ids=FROM_AFAR)
+def test_state_that_decides_from_afar_is_refused(write_module, export, result, change):
+    """A NaN among the sample points stays in the buffer, and no comparison with it is true."""
+    with pytest.raises(AccuracyError, match="forward changes 'kept' and depends on it"):
+        export(f"{_keeping(write_module, result, change)}:Net", ["x:float32[N,T]"], "N=1:2:3 T=3:9:60")
+
+
+def test_what_is_written_in_place_is_told(write_module, export):
+    """It decides where nobody looks for it: between 90 and 91."""
+    path = _keeping(
+        write_module, "torch.where((self.kept > 90) & (self.kept < 91), x * 2, x)",
+        "self.kept.copy_(torch.maximum(self.kept, x.mean()))",
+    )  # fmt: skip
+    notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=3:9:60").notes
+    assert any(n.startswith("forward keeps `kept` from the values of a call") for n in notes)

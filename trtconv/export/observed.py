@@ -61,7 +61,7 @@ def load_observed(request: ExportRequest) -> ObservedModule:
         notes.append(f"inputs by position: {runner.binding.note}")
     make = inputs_maker(request.inputs, request.source.sample, request.source.base)
     untouched = UntouchedState(attributes(module), state(module), sums_of_large(module))
-    first = FirstState.of(module, untouched.attributes)
+    first = FirstState.of(module, untouched)
     return ObservedModule(module, runner, make, untouched, first, FilesUsed(), tuple(notes))
 
 

@@ -1,5 +1,5 @@
 """State, globals, memory and Python habits in places that no attack has named."""
-# ruff: noqa: E501, RET504, PLW0603 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class A8141BufferSwappedAndPut(nn.Module):
         return y, z * self.g
 
 
-@attack(X, dims=D, kinds=FINITE, refused="next call")
+@attack(X, dims=D, kinds=FINITE, refused="depends on it")
 class A8142RunningBest(nn.Module):
     """A buffer that keeps the largest batch mean seen by maximum in place; it is read only when larger than a hundred."""
 

@@ -1,5 +1,5 @@
 """Operators, aliases and in-place forms that no attack has named: strided scatters, solvers, pools with indices, losses."""
-# ruff: noqa: E501, RET504 - attacks are written as users write them
+# ruff: noqa: E501 - attacks are written as users write them
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def A8116MatrixRankAndSvdvals(self, x):
 def A8117PinverseByHand(self, x):
     """Least squares by normal equations: cholesky, cholesky_solve, triangular_solve by linalg.solve_triangular left and right, householder of a fixed one."""
     g = x.mT @ x + torch.eye(3)
-    l = torch.linalg.cholesky(g)
-    y = torch.cholesky_solve(x.mT[..., :2], l)
-    z = torch.linalg.solve_triangular(l, x, upper=False, left=False)
-    return y, z, torch.linalg.solve_triangular(l.mT, x.mT, upper=True), torch.logdet(g), torch.linalg.slogdet(-g)
+    low = torch.linalg.cholesky(g)
+    y = torch.cholesky_solve(x.mT[..., :2], low)
+    z = torch.linalg.solve_triangular(low, x, upper=False, left=False)
+    return y, z, torch.linalg.solve_triangular(low.mT, x.mT, upper=True), torch.logdet(g), torch.linalg.slogdet(-g)
 
 
 @forward(X, dims="N=1:2:3 T=4:6:9", kinds=FINITE, feeds=(halves(2, 6, 6), halves(3, 9, 6, seed=4)))

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import AccuracyError, TrtconvError
 from trtconv.export.module.noise.repeatable import (
     MOST_WEIGHTS,
+    content_differs,
     difference,
     places,
-    plain_elements,
+    require_no_use_of,
     require_same_again,
+    same_elements,
     state,
 )
 from trtconv.export.module.noise.twins import weight_bytes
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from trtconv.proof.original import MakeInputs
     from trtconv.proof.sampling import Samples
 
+# The first sample times these is a first call, too: a maximum that begins at 0 stays there for a mean below it.
+FACTORS = (1.0, -1.0, 100.0, -100.0)
 HINT = (
     "an engine keeps what was in the module when it was exported: run the module on real data first and save its "
     "state, or load weights with --weights, so that the first call is over"
@@ -66,7 +70,10 @@ def changed_inside(module: nn.Module, untouched: UntouchedState) -> list[str]:
 def require_no_values_of_first_call(
     runner: ModuleRunner, untouched: UntouchedState, samples: Samples, make: MakeInputs
 ) -> None:
-    """Raise AccuracyError where the first of the samples, which was run first, depends on what was run before it."""
+    """Raise AccuracyError where the first of the samples, which was run first, depends on what was run before it.
+
+    What the values of a call leave is also set far away: a running maximum may matter from a threshold on alone.
+    """
     first = samples.items[0]
     require_same_again(runner, first)
     changed = changed_inside(runner.module, untouched)
@@ -75,18 +82,15 @@ def require_no_values_of_first_call(
     if grown:
         raise AccuracyError(f"forward changes the parameters {_listed(grown)} at its first call", hint=HINT)
     others = make(replace(first.point, seed=first.point.seed + 1))
-    with (
-        as_before_first_call(runner.module, untouched.attributes, runner.caches) as names,
-        _with_content(runner.module, {k: untouched.content[k] for k in changed}),
-    ):
+    with _as_untouched(runner, untouched, changed) as names:
         if not names and not changed:
             return
-        with runner.caches.emptied() if runner.caches.initial else nullcontext():
-            try:
-                runner(others)
-                outputs = runner(first.inputs)
-            except TrtconvError:
-                return
+        try:
+            runner(others)
+            left = [state(runner.module)]
+            outputs = runner(first.inputs)
+        except TrtconvError:
+            return
     differs = difference(first, outputs)
     if differs is not None:
         raise AccuracyError(
@@ -94,6 +98,26 @@ def require_no_values_of_first_call(
             f"'{differs.output}' at {first.point} is another one when other values came first",
             hint=HINT,
         )
+    for factor in FACTORS:
+        with _as_untouched(runner, untouched, changed):
+            try:
+                runner({n: v * v.dtype.type(factor) if v.dtype.kind == "f" else v for n, v in first.inputs.items()})
+            except TrtconvError:
+                continue
+            left.append(state(runner.module))
+    kept_from_values = [k for k, v in left[0].items() if any(k in s and content_differs(v, s[k]) for s in left[1:])]
+    require_no_use_of(runner, first, kept_from_values)
+
+
+@contextmanager
+def _as_untouched(runner: ModuleRunner, untouched: UntouchedState, changed: list[str]) -> Iterator[tuple[str, ...]]:
+    """For the time of the block the module is as before its first run; the content of `changed` was another then."""
+    with (
+        as_before_first_call(runner.module, untouched.attributes, runner.caches) as names,
+        with_content(runner.module, {k: untouched.content[k] for k in changed}),
+        runner.caches.emptied() if runner.caches.initial else nullcontext(),
+    ):
+        yield names
 
 
 def _listed(names: list[str]) -> str:
@@ -104,12 +128,12 @@ def _same(one: Any, other: Any) -> bool:
     import torch
 
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        return bool(torch.equal(plain_elements(one), plain_elements(other)))
+        return same_elements(one, other)
     return type(one) is type(other) and bool(one == other)
 
 
 @contextmanager
-def _with_content(module: nn.Module, content: Mapping[str, Any]) -> Iterator[None]:
+def with_content(module: nn.Module, content: Mapping[str, Any]) -> Iterator[None]:
     """For the time of the block the tensors and numbers of these names have this content."""
     import torch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-# A counter is set this far on, which is beyond the number of calls after which any warm-up ends.
-MANY_CALLS = 10_000_000
+# A counter is set this far on, which is beyond the number of calls after which any warm-up ends; and state of floats
+# this far to both sides, which is beyond what a threshold of magnitudes is.
+MANY_CALLS, FAR = 10_000_000, 1e6
 # Two runs of one module on one machine agree to the last bits, but for the order of sums in threads.
 SAME = 1e-5
 # Bytes of weights that are compared before and after a run.
@@ -46,12 +47,13 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
     """
     before = state(runner.module)
     require_same_again(runner, sample)
-    changed = [key for key, value in state(runner.module).items() if key in before and _differs(before[key], value)]
+    after = state(runner.module)
+    changed = [key for key, value in after.items() if key in before and content_differs(before[key], value)]
     if changed and runner.caches.initial and _is_cache(runner, sample):
         cached = [key for key, space, name in places(runner.module) if (id(space), name) in runner.caches]
         changed = [key for key in changed if key not in cached]
     if changed:
-        _require_no_use_of(runner, sample, changed)
+        require_no_use_of(runner, sample, changed)
 
 
 def require_same_again(runner: ModuleRunner, sample: ReferenceSample) -> None:
@@ -161,14 +163,21 @@ def _is_cache(runner: ModuleRunner, sample: ReferenceSample) -> bool:
         return difference(sample, runner(sample.inputs)) is None
 
 
-def _require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: list[str]) -> None:
-    with _set_elsewhere(runner.module, changed):
-        try:
-            differs = difference(sample, runner(sample.inputs))
-            what = f"'{differs.output}' changes" if differs is not None else ""
-        except TrtconvError as error:
-            what = f"it raises ({error.message})"
-    if what:
+def require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: Sequence[str]) -> None:
+    """Raise AccuracyError where the module gives something else when what it changed has another value."""
+    if not changed:
+        return
+    for move in (_elsewhere, _far_up, _far_down):
+        with _set_elsewhere(runner.module, changed, move):
+            try:
+                differs = difference(sample, runner(sample.inputs))
+            except TrtconvError as error:
+                # Far away there may be nothing that the module itself could have left there.
+                what = f"it raises ({error.message})" if move is _elsewhere else ""
+            else:
+                what = f"'{differs.output}' changes" if differs is not None else ""
+        if not what:
+            continue
         raise AccuracyError(
             f"forward changes {', '.join(repr(c) for c in changed[:3])} and depends on it: {what} when it has another "
             "value",
@@ -230,18 +239,27 @@ def state(module: nn.Module) -> dict[str, Any]:
     return values
 
 
-def _differs(before: Any, after: Any) -> bool:
+def content_differs(before: Any, after: Any) -> bool:
     """True when the same run left another value; a table that grew to fit is made once and then stays."""
     import torch
 
     if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
-        one, other = plain_elements(before), plain_elements(after)
-        return one.shape == other.shape and not torch.equal(one, other)
+        return before.shape == after.shape and not same_elements(before, after)
     return type(before) is type(after) and not isinstance(before, torch.Tensor) and bool(before != after)
 
 
-def plain_elements(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor's elements in a form that can be compared: dense, without NaN, of a type for which torch has that.
+def same_elements(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors have the same elements, of which NaN is one."""
+    import torch
+
+    plain, others = _plain_elements(one), _plain_elements(other)
+    if plain.shape != others.shape or plain.dtype != others.dtype:
+        return False
+    return torch.equal(plain, others) or bool(((plain == others) | (plain.isnan() & others.isnan())).all())
+
+
+def _plain_elements(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's elements in a form that can be compared: dense, of a type for which torch has that.
 
     Of one that torch cannot write out, as a nested one, nothing is compared.
     """
@@ -256,32 +274,55 @@ def plain_elements(tensor: torch.Tensor) -> torch.Tensor:
         if dense.is_floating_point() and dense.itemsize == 1:
             return dense.view(torch.uint8)
         if dense.dtype is torch.complex32:
-            return torch.view_as_real(dense).nan_to_num()
-        return dense.nan_to_num()
+            return torch.view_as_real(dense)
+        return dense
     except (RuntimeError, NotImplementedError):
         return torch.empty(0)
 
 
 @contextmanager
-def _set_elsewhere(module: nn.Module, changed: list[str]) -> Iterator[None]:
+def _set_elsewhere(module: nn.Module, changed: Sequence[str], move: Callable[[Any], Any]) -> Iterator[None]:
     """For the time of the block these have other values."""
-    import torch
-
     undo = [(space, name, space[name]) for key, space, name in places(module) if key in changed]
     try:
         for space, name, value in undo:
-            space[name] = _elsewhere(value) if isinstance(value, torch.Tensor) else value + MANY_CALLS
+            space[name] = move(value)
         yield
     finally:
         for space, name, value in undo:
             space[name] = value
 
 
-def _elsewhere(value: torch.Tensor) -> torch.Tensor:
+def _elsewhere(value: Any) -> Any:
     import torch
 
+    if not isinstance(value, torch.Tensor):
+        return value + MANY_CALLS
     if value.dtype == torch.bool:
         return ~value
     if value.is_floating_point() or value.is_complex():
         return value * 3.0 + 1.0
     return value + min(MANY_CALLS, torch.iinfo(value.dtype).max // 4)
+
+
+def _far_up(value: Any) -> Any:
+    return _at_distance(value, 1)
+
+
+def _far_down(value: Any) -> Any:
+    return _at_distance(value, -1)
+
+
+def _at_distance(value: Any, sign: int) -> Any:
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return value + sign * MANY_CALLS
+    if value.dtype == torch.bool:
+        return torch.full_like(value, sign > 0)
+    if value.is_complex():
+        return torch.full_like(value, sign * FAR)
+    if value.is_floating_point():
+        return torch.full_like(value, sign * min(FAR, torch.finfo(value.dtype).max / 4))
+    limits = torch.iinfo(value.dtype)
+    return torch.full_like(value, max(sign * min(MANY_CALLS, limits.max // 4), limits.min))
