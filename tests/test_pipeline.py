@@ -5,13 +5,15 @@ import pytest
 
 from tests.check.test_room import double, folder  # noqa: F401 - a fixture
 from trtconv.check import check_model
-from trtconv.core.errors import AccuracyError, MissingDependencyError
+from trtconv.core.errors import AccuracyError, MissingDependencyError, UnsupportedError
 from trtconv.core.model.file import save_model
 from trtconv.core.report import Finding
 from trtconv.core.requests import CheckRequest
 from trtconv.pipeline import exit_code
 from trtconv.pipeline.report_files import write_report
+from trtconv.pipeline.stages import naming_what_was_left
 from trtconv.pipeline.verdict import keep_if_equal, require_equal
+from trtconv.rewrite.engine.result import RewriteResult
 
 
 def test_a_wrong_file_is_moved_away_from_its_name(folder):  # noqa: F811
@@ -52,3 +54,16 @@ def test_an_environment_error_is_told_as_one(folder):  # noqa: F811
     broken = dataclasses.replace(report, findings=(Finding("error", "environment", "no GPU", "get one"),))
     with pytest.raises(MissingDependencyError, match="no GPU"):
         require_equal(broken)
+
+
+@pytest.mark.parametrize(
+    ("hint", "is_circular"),
+    [("try `trtconv rewrite --target tensorrt-rtx`", True), ("give N a smaller range", False)],
+)
+def test_a_refused_node_says_why_the_rewrite_left_it(tmp_path, hint, is_circular):
+    rewritten = RewriteResult(tmp_path, tmp_path, (), (), (), 0.0, notes=("y: it branches by BRANCH_EQ",))
+    with pytest.raises(UnsupportedError) as caught, naming_what_was_left(rewritten):
+        raise UnsupportedError("a node is not taken", hint=hint, details=["TreeEnsemble #0"])
+    reasons = ("the rewrite left it: y: it branches by BRANCH_EQ",) if is_circular else ()
+    assert caught.value.details == ("TreeEnsemble #0", *reasons)
+    assert (caught.value.hint == hint) != is_circular

@@ -131,7 +131,10 @@ def test_what_no_call_reads_is_not_told(write_module, export, body, is_told):
 
 
 FROM_AFAR = {
-    "a running maximum": ("torch.where(self.kept > 100, x * 2, x)", "self.kept.copy_(torch.maximum(self.kept, x.mean()))"),
+    "a running maximum": (
+        "torch.where(self.kept > 100, x * 2, x)",
+        "self.kept.copy_(torch.maximum(self.kept, x.mean()))",
+    ),
     "a running minimum": ("torch.where(self.kept < -5, x * 2, x)", "self.kept = torch.minimum(self.kept, x.mean())"),
     "a mean that decays": ("x + (self.kept > 5)", "self.kept.mul_(0.9).add_(x.mean() * 0.1).clamp_(0, 100)"),
     "a count of floats": ("torch.where(self.kept > 500, x * 2, x)", "self.kept += 1"),
@@ -161,3 +164,13 @@ def test_what_is_written_in_place_is_told(write_module, export):
     )  # fmt: skip
     notes = export(f"{path}:Net", ["x:float32[N,T]"], "N=1:2:3 T=3:9:60").notes
     assert any(n.startswith("forward keeps `kept` from the values of a call") for n in notes)
+
+
+def test_rows_that_a_lookup_renormalises_are_no_state(write_module, export):
+    path = write_module(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.table = nn.Embedding(9, 4, max_norm=1.0)\n        nn.init.normal_(self.table.weight, 0, 2)\n\n"
+        "    def forward(self, ids):\n        return self.table(ids)\n"
+    )
+    notes = export(f"{path}:Net", ["ids:int64[N]=0:8"], "N=1:2:3").notes
+    assert not any("from call to call" in n for n in notes)

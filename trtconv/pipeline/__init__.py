@@ -27,7 +27,7 @@ from trtconv.pipeline.foreign import FileInterface, against_file, file_reference
 from trtconv.pipeline.live_module import module_of
 from trtconv.pipeline.report_files import reported_if_it_fails, write_report
 from trtconv.pipeline.rule_at_fault import rule_at_fault
-from trtconv.pipeline.stages import Stages
+from trtconv.pipeline.stages import Stages, naming_what_was_left
 from trtconv.pipeline.verdict import keep_if_equal
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ def _convert(request: ConvertRequest, progress: Progress, cache: EngineCache | N
         page = beside(request.build.output, ".report.html")
         blame = partial(rule_at_fault, request.rewrite, rewritten, judged, progress)
         keep_if_equal(graph, request.rewrite.output, page, original, blame)
-        built = stages.timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
+        with naming_what_was_left(rewritten):
+            built = stages.timed("build", lambda: build_cached(request.build, progress, cache=cache).result)
         engine = stages.timed("check engine", lambda: check_model(engine_request, progress, heat=True))
     if engine.comparisons:
         # Inner tensors were compared in the graph; the engine's report is the one that is kept.

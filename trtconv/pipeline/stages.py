@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from trtconv.core.errors import UnsupportedError
 from trtconv.core.progress import Progress
+
+if TYPE_CHECKING:
+    from trtconv.rewrite.engine.result import RewriteResult
 
 T = TypeVar("T")
 
@@ -26,3 +31,18 @@ class Stages:
         result = step()
         self.seconds[name] = time.monotonic() - start
         return result
+
+
+@contextmanager
+def naming_what_was_left(rewritten: RewriteResult) -> Iterator[None]:
+    """A build that refuses a node says why the rewrite before it left the node; to rewrite again is no way out."""
+    try:
+        yield
+    except UnsupportedError as error:
+        if "trtconv rewrite --target" in (error.hint or ""):
+            error.details = (*error.details, *(f"the rewrite left it: {note}" for note in rewritten.notes))
+            error.hint = (
+                "no rule takes it as it is: compute it before or behind the engine, or write a rule "
+                "(trtconv help write-a-rule)"
+            )
+        raise

@@ -145,7 +145,11 @@ def _without_elements(items: Sequence[ReferenceSample], label: str) -> tuple[str
     empty = [n for n in items[0].outputs if not any(s.outputs[n].size for s in items)]
     if empty and len(empty) == len(items[0].outputs):
         message = f"{label} gives no elements at any of {len(items)} points: comparing nothing proves nothing"
-        raise InvalidRequestError(message, hint="give sizes over 0 with --input and --dynamic")
+        is_empty = any(not v.size for v in items[0].inputs.values())
+        hint = "its inputs have elements: look at what makes the output empty, an argument or a size of its own"
+        if is_empty:
+            hint = "give sizes over 0 with --input and --dynamic"
+        raise InvalidRequestError(message, hint=hint)
     return tuple(f"output '{n}' has no elements at any point; nothing of it was compared" for n in empty)
 
 

@@ -49,7 +49,8 @@ def lacking(model: onnx.ModelProto, target: Target, skipped: Sequence[Skipped]) 
     for node in walk_nodes(model.graph.node):
         support = operators.get(node.op_type)
         foreign = node.domain in FOREIGN_DOMAINS
-        if node.name not in advised and (
+        label = node.name or next(iter(node.output), "")
+        if label not in advised and (
             foreign or (not node.domain and support is not None and not support.supported)
         ):
             name = f"{node.op_type} ({node.domain})" if foreign else node.op_type

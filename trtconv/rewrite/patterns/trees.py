@@ -20,6 +20,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DOMAIN = "ai.onnx.ml"
 OPERATORS = ("TreeEnsemble", "TreeEnsembleRegressor")
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT")
+# By number (ONNX-ML 5, TreeEnsemble).
+ALL_MODES = (*MODES, "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 
@@ -170,7 +172,7 @@ def _modes_of(attributes: Mapping[str, Any]) -> list[str]:
     """How each node branches, in the words of the older operators; version 5 numbers them."""
     modes = attributes["nodes_modes"]
     if isinstance(modes, onnx.TensorProto):
-        return [MODES[m] if m < len(MODES) else "other" for m in numpy_helper.to_array(modes).tolist()]
+        return [ALL_MODES[m] if m < len(ALL_MODES) else f"mode {m}" for m in numpy_helper.to_array(modes).tolist()]
     return [m.decode() for m in modes]
 
 

@@ -144,7 +144,7 @@ class A8156EmaNeverUsedUntilFull(nn.Module):
         return y
 
 
-@attack(X, dims=D, kinds=("normal",), noted="for the next call")
+@attack(X, dims=D, kinds=("normal",))
 class A8157SquaredGradScale(nn.Module):
     """A loss-scale like power of two: doubled every 2000 calls, and it reaches the result only beyond 2**20 by overflow of halves."""
 

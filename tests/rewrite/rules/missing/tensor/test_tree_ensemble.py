@@ -115,7 +115,7 @@ def test_fp64_splits_decide_for_fp32_features_as_before(mode):
 @pytest.mark.parametrize(
     ("node", "reason"),
     [
-        (ensemble((4,)), "it branches by"),
+        (ensemble((4,)), "it branches by BRANCH_EQ"),
         (ensemble(splits=[np.nan, 0.0]), "it splits at a NaN"),
         (ensemble(post_transform=1), "differently"),
         (regressor(post_transform="PROBIT"), "PROBIT"),
