@@ -17,8 +17,8 @@ from trtconv.core.text.listing import list_first
 from trtconv.export.lasting.content import content_of
 from trtconv.export.lasting.outside import NamesOutside, Slot, outside_slots
 from trtconv.export.lasting.reads import WatchedNumber, reads_of_number, reads_of_tensors
-from trtconv.export.module.noise.first_call import UntouchedState, changed_inside, with_content
-from trtconv.export.sizes.shape_caches import PARTS, ShapeCaches, as_before_first_call, attributes
+from trtconv.export.module.noise.first_call import UntouchedState, as_untouched
+from trtconv.export.sizes.shape_caches import PARTS, ShapeCaches, attributes
 
 if TYPE_CHECKING:
     from torch import nn
@@ -126,11 +126,8 @@ def _contents_after(runner: ModuleRunner, before: FirstState, feeds: Sequence[Fe
 
 @contextmanager
 def _as_at_first(runner: ModuleRunner, before: FirstState) -> Iterator[None]:
-    # What was written into a tensor comes back as well: a running maximum stays where the first call put it.
-    content = {name: before.inside.content[name] for name in changed_inside(runner.module, before.inside)}
     with (
-        as_before_first_call(runner.module, before.inside.attributes, ShapeCaches()),
-        with_content(runner.module, content),
+        as_untouched(runner.module, before.inside, ShapeCaches()),
         before.names.put_back(runner.module),
         runner.caches.shared.emptied(),
     ):

@@ -138,6 +138,11 @@ def test_what_differs_from_run_to_run_is_refused(module):
         require_repeatable(*sample(module))
 
 
+def test_what_each_call_changes_is_named():
+    with pytest.raises(AccuracyError, match=r"at .*; each call changes 'mean'$"):
+        require_repeatable(*sample(State()))
+
+
 def test_noise_is_not_taken_for_rounding():
     """The floor that is measured is as large as the noise."""
     from trtconv.proof.sampling import measured_sample

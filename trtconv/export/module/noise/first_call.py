@@ -24,7 +24,7 @@ from trtconv.export.module.noise.repeatable import (
 )
 from trtconv.export.module.noise.twins import weight_bytes
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.sizes.shape_caches import CachedAttribute, Slot, as_before_first_call
+from trtconv.export.sizes.shape_caches import CachedAttribute, ShapeCaches, Slot, as_before_first_call
 
 if TYPE_CHECKING:
     from torch import nn
@@ -82,7 +82,7 @@ def require_no_values_of_first_call(
     if grown:
         raise AccuracyError(f"forward changes the parameters {_listed(grown)} at its first call", hint=HINT)
     others = make(replace(first.point, seed=first.point.seed + 1))
-    with _as_untouched(runner, untouched, changed) as names:
+    with _as_first_call(runner, untouched) as names:
         if not names and not changed:
             return
         try:
@@ -99,7 +99,7 @@ def require_no_values_of_first_call(
             hint=HINT,
         )
     for factor in FACTORS:
-        with _as_untouched(runner, untouched, changed):
+        with _as_first_call(runner, untouched):
             try:
                 runner({n: v * v.dtype.type(factor) if v.dtype.kind == "f" else v for n, v in first.inputs.items()})
             except TrtconvError:
@@ -116,11 +116,21 @@ def require_no_values_of_first_call(
 
 
 @contextmanager
-def _as_untouched(runner: ModuleRunner, untouched: UntouchedState, changed: list[str]) -> Iterator[tuple[str, ...]]:
-    """For the time of the block the module is as before its first run; the content of `changed` was another then."""
+def as_untouched(module: nn.Module, untouched: UntouchedState, caches: ShapeCaches) -> Iterator[tuple[str, ...]]:
+    """For the time of the block the module is as before its first run, but for the caches.
+
+    What was written into a tensor comes back as well: a running maximum stays where the first call put it. Gives the
+    names of the attributes that are put back.
+    """
+    content = {name: untouched.content[name] for name in changed_inside(module, untouched)}
+    with as_before_first_call(module, untouched.attributes, caches) as names, _with_content(module, content):
+        yield names
+
+
+@contextmanager
+def _as_first_call(runner: ModuleRunner, untouched: UntouchedState) -> Iterator[tuple[str, ...]]:
     with (
-        as_before_first_call(runner.module, untouched.attributes, runner.caches) as names,
-        with_content(runner.module, {k: untouched.content[k] for k in changed}),
+        as_untouched(runner.module, untouched, runner.caches) as names,
         runner.caches.emptied() if runner.caches.initial else nullcontext(),
     ):
         yield names
@@ -139,7 +149,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 @contextmanager
-def with_content(module: nn.Module, content: Mapping[str, Any]) -> Iterator[None]:
+def _with_content(module: nn.Module, content: Mapping[str, Any]) -> Iterator[None]:
     """For the time of the block the tensors and numbers of these names have this content."""
     import torch
 

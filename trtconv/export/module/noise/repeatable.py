@@ -34,8 +34,8 @@ MOST_WEIGHTS = 64 << 20
 # More calls, and the CPU seconds for them, after which a module must still give the same. Calls that take less than
 # `SHORT_CALL` seconds are made in one thread: several would wait for one another.
 MORE_CALLS, FEWEST_CALLS, MORE_SECONDS, SHORT_CALL = 128, 2, 0.5, 0.05
-# Shapes at which a first call is tried.
-MOST_SHAPES = 4
+# Shapes at which a first call is tried, and names in a message.
+MOST_SHAPES, MOST_NAMED = 4, 3
 
 
 def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
@@ -47,8 +47,7 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
     """
     before = state(runner.module)
     require_same_again(runner, sample)
-    after = state(runner.module)
-    changed = [key for key, value in after.items() if key in before and content_differs(before[key], value)]
+    changed = _changed_since(before, runner.module)
     if changed and runner.caches.initial and _is_cache(runner, sample):
         cached = [key for key, space, name in places(runner.module) if (id(space), name) in runner.caches]
         changed = [key for key in changed if key not in cached]
@@ -62,9 +61,13 @@ def require_same_again(runner: ModuleRunner, sample: ReferenceSample) -> None:
     if differs is None:
         return
     much = f" by up to {differs.max_abs:.3g}" if differs.max_abs is not None else f" ({differs.reason})"
+    before = state(runner.module)
+    runner(sample.inputs)
+    changed = _changed_since(before, runner.module)
+    what = f"; each call changes {', '.join(repr(c) for c in changed[:MOST_NAMED])}" if changed else ""
     raise AccuracyError(
         f"the module returns a different '{differs.output}' when run again on the same inputs: it differs{much} "
-        f"at {sample.point}",
+        f"at {sample.point}{what}",
         hint="nothing can be shown equal to noise, or to a state that forward changes: take the random tensor or "
         "the state as an input, or make the module deterministic in eval mode",
         where=random_line(runner, sample.inputs),
@@ -179,8 +182,8 @@ def require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: Se
         if not what:
             continue
         raise AccuracyError(
-            f"forward changes {', '.join(repr(c) for c in changed[:3])} and depends on it: {what} when it has another "
-            "value",
+            f"forward changes {', '.join(repr(c) for c in changed[:MOST_NAMED])} and depends on it: {what} when it has "
+            "another value",
             hint="an engine keeps no state between calls: take the state as an input and return the new one, or do "
             "not change it in eval mode",
         )
@@ -237,6 +240,11 @@ def state(module: nn.Module) -> dict[str, Any]:
             continue
         values[key] = value.detach().clone() if isinstance(value, torch.Tensor) else value
     return values
+
+
+def _changed_since(before: Mapping[str, Any], module: nn.Module) -> list[str]:
+    """What of `places` has another content than it had in that state."""
+    return [key for key, value in state(module).items() if key in before and content_differs(before[key], value)]
 
 
 def content_differs(before: Any, after: Any) -> bool:
