@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.errors import AccuracyError
 from trtconv.export.lasting.notes import FirstState, changed_outside
 from trtconv.export.module.noise.first_call import changed_inside
-from trtconv.export.module.noise.repeatable import difference, of_other_shapes
+from trtconv.export.module.noise.repeatable import difference, of_other_shapes, quoted_names
 from trtconv.export.module.noise.threads import one_thread
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 ENOUGH = 3.0
 # Seconds that a first call may take beside all that the samples took.
 GRACE = 10.0
-MOST_NAMED = 3
 NOT_TRIED = "what a first call leaves outside of the module was not looked for: the module ran in no fork"
 
 
@@ -57,8 +56,8 @@ def require_nothing_left_outside(
             again = runner(sample.inputs)
         differs = difference(replace(sample, outputs=again), outputs)
         if differs is not None:
-            inside = [f"'{n}'" for n in changed_inside(runner.module, untouched)[:MOST_NAMED]]
-            kept_in = changed_outside(runner.module, before) or ", ".join(inside) or "something outside of the module"
+            inside = quoted_names(changed_inside(runner.module, untouched))
+            kept_in = changed_outside(runner.module, before) or inside or "something outside of the module"
             raise AccuracyError(
                 f"forward keeps {kept_in} from the first call of a process and depends on it: '{differs.output}' at "
                 f"{sample.point} is another one when that is the first call",

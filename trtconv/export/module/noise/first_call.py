@@ -17,6 +17,7 @@ from trtconv.export.module.noise.repeatable import (
     content_differs,
     difference,
     places,
+    quoted_names,
     require_no_use_of,
     require_same_again,
     same_elements,
@@ -76,14 +77,13 @@ def require_no_values_of_first_call(
     """
     first = samples.items[0]
     require_same_again(runner, first)
-    changed = changed_inside(runner.module, untouched)
     sums = sums_of_large(runner.module)
     grown = [name for name, total in untouched.sums.items() if sums.get(name, total) != total]
     if grown:
-        raise AccuracyError(f"forward changes the parameters {_listed(grown)} at its first call", hint=HINT)
+        raise AccuracyError(f"forward changes the parameters {quoted_names(grown)} at its first call", hint=HINT)
     others = make(replace(first.point, seed=first.point.seed + 1))
     with _as_first_call(runner, untouched) as names:
-        if not names and not changed:
+        if not names:
             return
         try:
             runner(others)
@@ -94,7 +94,7 @@ def require_no_values_of_first_call(
     differs = difference(first, outputs)
     if differs is not None:
         raise AccuracyError(
-            f"forward sets {_listed([*changed, *names])} from the values of its first call and depends on them: "
+            f"forward sets {quoted_names(names)} from the values of its first call and depends on them: "
             f"'{differs.output}' at {first.point} is another one when other values came first",
             hint=HINT,
         )
@@ -120,11 +120,11 @@ def as_untouched(module: nn.Module, untouched: UntouchedState, caches: ShapeCach
     """For the time of the block the module is as before its first run, but for the caches.
 
     What was written into a tensor comes back as well: a running maximum stays where the first call put it. Gives the
-    names of the attributes that are put back.
+    names of what is put back.
     """
     content = {name: untouched.content[name] for name in changed_inside(module, untouched)}
     with as_before_first_call(module, untouched.attributes, caches) as names, _with_content(module, content):
-        yield names
+        yield (*content, *names)
 
 
 @contextmanager
@@ -134,10 +134,6 @@ def _as_first_call(runner: ModuleRunner, untouched: UntouchedState) -> Iterator[
         runner.caches.emptied() if runner.caches.initial else nullcontext(),
     ):
         yield names
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(repr(n) for n in names[:3])
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.effort import Effort
@@ -51,8 +52,7 @@ def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
     if changed and runner.caches.initial and _is_cache(runner, sample):
         cached = [key for key, space, name in places(runner.module) if (id(space), name) in runner.caches]
         changed = [key for key in changed if key not in cached]
-    if changed:
-        require_no_use_of(runner, sample, changed)
+    require_no_use_of(runner, sample, changed)
 
 
 def require_same_again(runner: ModuleRunner, sample: ReferenceSample) -> None:
@@ -64,7 +64,7 @@ def require_same_again(runner: ModuleRunner, sample: ReferenceSample) -> None:
     before = state(runner.module)
     runner(sample.inputs)
     changed = _changed_since(before, runner.module)
-    what = f"; each call changes {', '.join(repr(c) for c in changed[:MOST_NAMED])}" if changed else ""
+    what = f"; each call changes {quoted_names(changed)}" if changed else ""
     raise AccuracyError(
         f"the module returns a different '{differs.output}' when run again on the same inputs: it differs{much} "
         f"at {sample.point}{what}",
@@ -147,10 +147,15 @@ def require_independent_of_first_call(
         differs = difference(other, outputs)
         if differs is not None:
             raise AccuracyError(
-                f"forward keeps {', '.join(repr(n) for n in names[:3])} from its first call and depends on it: "
+                f"forward keeps {quoted_names(names)} from its first call and depends on it: "
                 f"'{differs.output}' at {other.point} is another one when that is the first call",
                 hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
             )
+
+
+def quoted_names(names: Sequence[str]) -> str:
+    """The first names, as a message has them."""
+    return ", ".join(repr(n) for n in names[:MOST_NAMED])
 
 
 def of_other_shapes(samples: Sequence[ReferenceSample]) -> list[ReferenceSample]:
@@ -170,7 +175,7 @@ def require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: Se
     """Raise AccuracyError where the module gives something else when what it changed has another value."""
     if not changed:
         return
-    for move in (_elsewhere, _far_up, _far_down):
+    for move in (_elsewhere, partial(_far_away, sign=1), partial(_far_away, sign=-1)):
         with _set_elsewhere(runner.module, changed, move):
             try:
                 differs = difference(sample, runner(sample.inputs))
@@ -182,8 +187,7 @@ def require_no_use_of(runner: ModuleRunner, sample: ReferenceSample, changed: Se
         if not what:
             continue
         raise AccuracyError(
-            f"forward changes {', '.join(repr(c) for c in changed[:MOST_NAMED])} and depends on it: {what} when it has "
-            "another value",
+            f"forward changes {quoted_names(changed)} and depends on it: {what} when it has another value",
             hint="an engine keeps no state between calls: take the state as an input and return the new one, or do "
             "not change it in eval mode",
         )
@@ -313,15 +317,7 @@ def _elsewhere(value: Any) -> Any:
     return value + min(MANY_CALLS, torch.iinfo(value.dtype).max // 4)
 
 
-def _far_up(value: Any) -> Any:
-    return _at_distance(value, 1)
-
-
-def _far_down(value: Any) -> Any:
-    return _at_distance(value, -1)
-
-
-def _at_distance(value: Any, sign: int) -> Any:
+def _far_away(value: Any, sign: int) -> Any:
     import torch
 
     if not isinstance(value, torch.Tensor):
