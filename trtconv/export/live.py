@@ -15,6 +15,7 @@ from trtconv.export.module.source import require_torch
 from trtconv.export.module.user_code import is_library
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -57,7 +58,9 @@ def state_digest(module: nn.Module) -> str:
 def borrowed(module: Any) -> Iterator[None]:
     """Put the module back in the end: its modes and its devices.
 
-    Conversion runs it in eval mode on the CPU. Tensors that were on the CPU are used as they lie.
+    Conversion runs it in eval mode on the CPU. Tensors that were on the CPU are used as they lie, and what calls change
+    in them stays, as after calls of the user's own: a module that folds its norms at the first one is not put back by
+    half. One that was in training mode is put there by its own `train`, which may have weights to exchange.
     """
     require_torch()
     from torch import nn
@@ -67,14 +70,33 @@ def borrowed(module: Any) -> Iterator[None]:
         return
     # A frozen script has no mode.
     modes = [(part, part.training) for part in module.modules() if hasattr(part, "training")]
-    parameters = [(p, p.data) for p in module.parameters()]
-    buffers = [(part, name, b) for part in module.modules() for name, b in part.named_buffers(recurse=False)]
+    parameters = [(p, p.data) for p in module.parameters() if p.device.type != "cpu"]
+    buffers = [
+        (part, name, buffer)
+        for part in module.modules()
+        for name, buffer in part.named_buffers(recurse=False)
+        if buffer.device.type != "cpu"
+    ]
     try:
         yield
     finally:
+        for parameter, data in parameters:
+            parameter.data = _moved_back(parameter.data, data)
+        for part, name, buffer in buffers:
+            if part._buffers.get(name) is not None:
+                part._buffers[name] = _moved_back(part._buffers[name], buffer)
+        for part, training in modes:
+            if part.training is not training:
+                part.train(training)
         for part, training in modes:
             part.training = training
-        for parameter, data in parameters:
-            parameter.data = data
-        for part, name, buffer in buffers:
-            part._buffers[name] = buffer
+
+
+def _moved_back(now: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """The tensor on the device of the one before, and that one itself where nothing was changed in it."""
+    import torch
+
+    if now.device == before.device:
+        return now
+    is_same = now.shape == before.shape and now.dtype == before.dtype and torch.equal(now, before.to(now.device))
+    return before if is_same else now.to(before.device)

@@ -13,10 +13,15 @@ from trtconv.export.branches.callers import require_no_use_of_callers
 from trtconv.export.lasting.files import FilesUsed, require_nothing_kept_in_files
 from trtconv.export.lasting.first_calls import require_nothing_left_outside
 from trtconv.export.lasting.notes import FirstState
-from trtconv.export.module.noise.first_call import UntouchedState, require_no_values_of_first_call, sums_of_large
+from trtconv.export.module.noise.first_call import (
+    UntouchedState,
+    require_independent_of_first_call,
+    require_no_values_of_first_call,
+    require_same_large_parameters,
+    sums_of_large,
+)
 from trtconv.export.module.noise.fresh_process import FreshProcess
 from trtconv.export.module.noise.repeatable import (
-    require_independent_of_first_call,
     require_repeatable,
     require_same_again,
     state,
@@ -121,7 +126,8 @@ def observe(observed: ObservedModule, request: ExportRequest, progress: Progress
         require_repeatable(runner, samples.cheapest)
         require_no_use_of_callers(runner, samples.cheapest.inputs)
         require_nothing_beneath(runner, samples.cheapest.inputs, request.source.base)
-        require_independent_of_first_call(runner, observed.untouched.attributes, samples.items)
+        require_same_large_parameters(runner.module, observed.untouched)
+        require_independent_of_first_call(runner, observed.untouched, samples.items)
         samples = require_nothing_left_outside(runner, observed.first, observed.untouched, samples, fresh)
     require_no_values_of_first_call(runner, observed.untouched, samples, observed.make)
     return samples

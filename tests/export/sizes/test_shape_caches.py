@@ -7,7 +7,8 @@ from torch import nn
 
 from trtconv.core.errors import AccuracyError
 from trtconv.core.tensors import parse_tensor
-from trtconv.export.module.noise.repeatable import require_independent_of_first_call, require_repeatable
+from trtconv.export.module.noise.first_call import UntouchedState, require_independent_of_first_call
+from trtconv.export.module.noise.repeatable import require_repeatable, state
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.sizes.shape_caches import SymbolicKeys, attributes, find_shape_caches
 from trtconv.proof.points import SamplePoint, sample_inputs
@@ -240,13 +241,13 @@ class MadeOnce(nn.Module):
 def test_what_the_first_call_leaves_must_not_matter():
     for module, passes in ((MadeOnce(), False), (Growing(), True), (Head(), True), (ByKey(), True)):
         runner = ModuleRunner(module, [INPUT])
-        before = attributes(module)
+        before = UntouchedState(attributes(module), state(module), {})
         samples = []
         for seed, (n, h, w) in enumerate(((2, 4, 6), (3, 8, 9), (2, 4, 5))):
             point = SamplePoint("p", (("N", n), ("H", h), ("W", w)), seed=seed)
             inputs = sample_inputs([INPUT], point)
             samples.append(ReferenceSample(point, inputs, runner(inputs)))
-        runner.caches = find_shape_caches(runner, before, samples)
+        runner.caches = find_shape_caches(runner, before.attributes, samples)
         if passes:
             require_independent_of_first_call(runner, before, samples)
             continue

@@ -18,7 +18,7 @@ from trtconv.export.lasting.content import content_of
 from trtconv.export.lasting.outside import NamesOutside, Slot, outside_slots
 from trtconv.export.lasting.reads import WatchedNumber, reads_of_number, reads_of_tensors
 from trtconv.export.module.noise.first_call import UntouchedState, as_untouched
-from trtconv.export.sizes.shape_caches import PARTS, ShapeCaches, attributes
+from trtconv.export.sizes.shape_caches import STRUCTURE, ShapeCaches, attributes
 
 if TYPE_CHECKING:
     from torch import nn
@@ -107,7 +107,7 @@ def changed_outside(module: nn.Module, before: FirstState) -> str:
 
 def _slots(module: nn.Module) -> Iterator[tuple[Slot, Any]]:
     for attribute in attributes(module).values():
-        if attribute.name != PARTS and not attribute.name.startswith("__"):
+        if attribute.name not in STRUCTURE and not attribute.name.startswith("__"):
             yield Slot.of(attribute.space, attribute.name, attribute.name, inside=True), attribute.value
     yield from outside_slots(module)
 

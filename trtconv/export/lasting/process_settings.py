@@ -74,6 +74,7 @@ def own_settings() -> Iterator[None]:
             stack.callback(setattr, _remembered, "caller", outer)
         np.seterr(**DEFAULTS)
         stack.enter_context(_without_autocast())
+        stack.enter_context(_with_denormals())
         torch: Any = sys.modules.get("torch")
         if torch is not None and torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
@@ -97,6 +98,21 @@ def _without_autocast() -> Iterator[None]:
     finally:
         for device in devices:
             torch.set_autocast_enabled(device, True)
+
+
+@contextmanager
+def _with_denormals() -> Iterator[None]:
+    """Denormal numbers are not zero, as they are not in a file; torch.set_flush_denormal of the caller's comes back."""
+    torch: Any = sys.modules.get("torch")
+    smallest = 2.0**-149
+    flushed = torch is not None and float(torch.full((1,), smallest, dtype=torch.float32, device="cpu") * 1) == 0.0
+    if flushed:
+        torch.set_flush_denormal(False)
+    try:
+        yield
+    finally:
+        if flushed:
+            torch.set_flush_denormal(True)
 
 
 @contextmanager

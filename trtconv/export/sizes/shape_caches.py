@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MISSING = object()
 # Where a module of torch holds its parts.
 PARTS = "_modules"
+# Where it holds what it is made of. A first call that folds a norm into a layer, or removes a hook, changes these.
+STRUCTURE = (PARTS, "_parameters", "_forward_pre_hooks", "_forward_hooks")
 # The class of a part, which a part that builds itself at its first call changes; `content` is the part.
 CLASS = "__class__"
 Slot = tuple[int, str]
@@ -96,15 +98,16 @@ class ShapeCaches:
 
 
 def _values(module: nn.Module) -> dict[Slot, CachedAttribute]:
-    """The attributes but for which parts a part has: a layer that is made anew is no cache."""
-    return {slot: a for slot, a in attributes(module).items() if a.name not in (PARTS, CLASS)}
+    """The attributes but for what a part is made of: a layer that is made anew is no cache."""
+    return {slot: a for slot, a in attributes(module).items() if a.name not in (*STRUCTURE, CLASS)}
 
 
 def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
-    """The attributes of a module and its parts, their buffers and parts included, and those of plain objects that they
-    hold.
+    """The attributes of a module and its parts, their buffers and structure included, and those of plain objects that
+    they hold.
     """
     import torch
+    from torch.utils.hooks import RemovableHandle
 
     own = set(vars(torch.nn.Module()))
     listed: dict[Slot, CachedAttribute] = {}
@@ -114,12 +117,12 @@ def attributes(module: nn.Module) -> dict[Slot, CachedAttribute]:
         plain = vars(part)
         values = {n: v for n, v in plain.items() if n not in own}
         entries = [(part._buffers, n, v, plain) for n, v in part._buffers.items()]
-        entries += [(plain, PARTS, part._modules, None), (plain, CLASS, type(part), None)]
+        entries += [(plain, n, plain[n], None) for n in STRUCTURE] + [(plain, CLASS, type(part), None)]
         entries += [(plain, n, v, None) for n, v in values.items()]
         for value in values.values():
             # Not Python's own things, such as functions and imported modules.
             plain_object = hasattr(value, "__dict__") and type(value).__module__ != "builtins"
-            if plain_object and not isinstance(value, (type, torch.Tensor, torch.nn.Module)):
+            if plain_object and not isinstance(value, (type, torch.Tensor, torch.nn.Module, RemovableHandle)):
                 entries += [(vars(value), n, v, None) for n, v in vars(value).items()]
         for space, name, value, holder in entries:
             content: Any = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
@@ -135,7 +138,8 @@ def same_containers(module: nn.Module) -> Iterator[None]:
 
     torch.export puts copies back in their place; a closure, or another part, that has the object lost sight of them.
     """
-    before = [a for a in attributes(module).values() if type(a.value) in (dict, list, deque) and a.name != PARTS]
+    before = [a for a in attributes(module).values() if type(a.value) in (dict, list, deque)]
+    before = [a for a in before if a.name not in STRUCTURE]
     try:
         yield
     finally:
@@ -253,11 +257,11 @@ def as_before_first_call(
         a for slot, a in after.items() if not a.same(before.get(slot)) and slot not in caches and id(a.space) not in new
     ]
     # `self.conv = None` leaves the `__dict__` of a part when a layer takes the name.
-    gone = [a for slot, a in before.items() if slot not in after and slot not in caches]
+    gone = [a for slot, a in before.items() if slot not in after and slot not in caches and a.name not in STRUCTURE]
     try:
         for attribute in changed:
             first = before.get(attribute.slot) or replace(attribute, value=MISSING, content=None)
-            own_content = type(first.value) in (dict, list, deque)
+            own_content = type(first.value) in (dict, list, deque) and first.name not in STRUCTURE
             _restore(first, first.content.copy() if own_content else first.value)
         for attribute in gone:
             _restore(attribute, attribute.value)
@@ -270,18 +274,23 @@ def as_before_first_call(
 
 
 def _restore(attribute: CachedAttribute, value: Any) -> None:
-    if attribute.name != CLASS:
+    if attribute.name in STRUCTURE and value is not MISSING:
+        # The same dictionary: the handle of a hook removes it from there.
+        value.clear()
+        value.update(attribute.content)
+    elif attribute.name != CLASS:
         _put(attribute.space, attribute.name, value)
     elif value is not MISSING:
         attribute.content.__class__ = value
 
 
 def _named(changed: CachedAttribute, before: Mapping[Slot, CachedAttribute]) -> str:
-    """The name of an attribute; of the parts of a module that of the first new one."""
-    if changed.name != PARTS:
-        return changed.name
+    """The name of an attribute; of the parts and parameters of a module that of the first that came or went."""
     first = before.get(changed.slot)
-    return next((n for n in changed.value if first is None or n not in first.content), PARTS)
+    if changed.name not in STRUCTURE or first is None:
+        return changed.name
+    names = [*changed.content, *first.content]
+    return str(next(n for n in names if changed.content.get(n) is not first.content.get(n)))
 
 
 def _spaces_of_new_parts(before: Mapping[Slot, CachedAttribute], after: Mapping[Slot, CachedAttribute]) -> set[int]:

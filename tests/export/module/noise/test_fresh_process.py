@@ -201,7 +201,7 @@ def test_a_buffer_is_named_and_a_fork_that_gives_nothing_is_noted(monkeypatch, t
     import trtconv
 
     request = {"inputs": {"x": "float32[N,T]"}, "dynamic": {"N": "1:2:4", "T": "2:5:9"}, "output": tmp_path}
-    with pytest.raises(AccuracyError, match="forward keeps 'first' from the first call of a process"):
+    with pytest.raises(AccuracyError, match="forward keeps 'first' from its first call"):
         trtconv.convert(Sharing().eval(), **request)
     monkeypatch.setattr(FreshProcess, "outputs", lambda *_: None)
     write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x.relu()\n")

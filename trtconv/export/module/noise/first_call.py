@@ -6,7 +6,7 @@ second run nor its FP64 shows anything; the file would hold the statistics of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from trtconv.export.module.noise.repeatable import (
     MOST_WEIGHTS,
     content_differs,
     difference,
+    of_other_shapes,
     places,
     quoted_names,
     require_no_use_of,
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
     from torch import nn
 
     from trtconv.proof.original import MakeInputs
+    from trtconv.proof.reference import ReferenceSample
     from trtconv.proof.sampling import Samples
 
 # The first sample times these is a first call, too: a maximum that begins at 0 stays there for a mean below it.
 FACTORS = (1.0, -1.0, 100.0, -100.0)
+# Shapes at which a first call is tried.
+MOST_SHAPES = 4
 HINT = (
     "an engine keeps what was in the module when it was exported: run the module on real data first and save its "
     "state, or load weights with --weights, so that the first call is over"
@@ -68,6 +72,40 @@ def changed_inside(module: nn.Module, untouched: UntouchedState) -> list[str]:
     return [k for k, v in untouched.content.items() if k in now and not _same(v, now[k])]
 
 
+def require_same_large_parameters(module: nn.Module, untouched: UntouchedState) -> None:
+    """Raise AccuracyError where runs changed parameters of which there are too many to put them back."""
+    sums = sums_of_large(module)
+    grown = [name for name, total in untouched.sums.items() if sums.get(name, total) != total]
+    if grown:
+        raise AccuracyError(f"forward changes the parameters {quoted_names(grown)} at its first call", hint=HINT)
+
+
+def require_independent_of_first_call(
+    runner: ModuleRunner, untouched: UntouchedState, samples: Sequence[ReferenceSample]
+) -> None:
+    """Raise AccuracyError where what the first call left in the module changes what a call with other sizes gives.
+
+    A grid that is made once, for the first size, is right for that size alone; which one that is in use, no file knows.
+    """
+    for other in of_other_shapes(samples)[:MOST_SHAPES]:
+        with as_untouched(runner.module, untouched, runner.caches) as names:
+            if not names:
+                return
+            try:
+                with runner.caches.emptied():
+                    outputs = runner(other.inputs)
+            except TrtconvError:
+                # What a call does to a class is not put back (`remove_parametrizations` does that). A fork tries it.
+                return
+        differs = difference(other, outputs)
+        if differs is not None:
+            raise AccuracyError(
+                f"forward keeps {quoted_names(names)} from its first call and depends on it: "
+                f"'{differs.output}' at {other.point} is another one when that is the first call",
+                hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
+            )
+
+
 def require_no_values_of_first_call(
     runner: ModuleRunner, untouched: UntouchedState, samples: Samples, make: MakeInputs
 ) -> None:
@@ -77,10 +115,7 @@ def require_no_values_of_first_call(
     """
     first = samples.items[0]
     require_same_again(runner, first)
-    sums = sums_of_large(runner.module)
-    grown = [name for name, total in untouched.sums.items() if sums.get(name, total) != total]
-    if grown:
-        raise AccuracyError(f"forward changes the parameters {quoted_names(grown)} at its first call", hint=HINT)
+    require_same_large_parameters(runner.module, untouched)
     others = make(replace(first.point, seed=first.point.seed + 1))
     with _as_first_call(runner, untouched) as names:
         if not names:
@@ -124,7 +159,7 @@ def as_untouched(module: nn.Module, untouched: UntouchedState, caches: ShapeCach
     """
     content = {name: untouched.content[name] for name in changed_inside(module, untouched)}
     with as_before_first_call(module, untouched.attributes, caches) as names, _with_content(module, content):
-        yield (*content, *names)
+        yield tuple(dict.fromkeys((*content, *names)))
 
 
 @contextmanager
@@ -156,9 +191,11 @@ def _with_content(module: nn.Module, content: Mapping[str, Any]) -> Iterator[Non
         for (space, name, current, _), value in zip(held, values, strict=True):
             # What is expanded has one memory for many elements, which nothing can be copied into.
             is_own = isinstance(current, torch.Tensor) and torch._debug_has_internal_overlap(current) != 1
-            if is_own and current.shape == value.shape:
+            if is_own and current.shape == value.shape and current.dtype == value.dtype:
                 current.data.copy_(value)
                 space[name] = current
+            elif isinstance(current, torch.nn.Parameter):
+                current.data = value
             else:
                 space[name] = value
 

@@ -16,7 +16,6 @@ from trtconv.export.module.noise.threads import one_thread
 from trtconv.export.module.noise.twins import weight_bytes
 from trtconv.export.module.operator_lines import random_line
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.sizes.shape_caches import CachedAttribute, Slot, as_before_first_call
 from trtconv.proof.allowance import Allowance, allowances
 from trtconv.proof.comparison import compare_outputs, first_failure
 from trtconv.proof.reference import ReferenceSample
@@ -35,8 +34,8 @@ MOST_WEIGHTS = 64 << 20
 # More calls, and the CPU seconds for them, after which a module must still give the same. Calls that take less than
 # `SHORT_CALL` seconds are made in one thread: several would wait for one another.
 MORE_CALLS, FEWEST_CALLS, MORE_SECONDS, SHORT_CALL = 128, 2, 0.5, 0.05
-# Shapes at which a first call is tried, and names in a message.
-MOST_SHAPES, MOST_NAMED = 4, 3
+# Names in a message.
+MOST_NAMED = 3
 
 
 def require_repeatable(runner: ModuleRunner, sample: ReferenceSample) -> None:
@@ -128,29 +127,6 @@ def _same_bits(expected: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
         name in outputs and value.shape == outputs[name].shape and value.tobytes() == outputs[name].tobytes()
         for name, value in expected.items()
     )
-
-
-def require_independent_of_first_call(
-    runner: ModuleRunner, before: Mapping[Slot, CachedAttribute], samples: Sequence[ReferenceSample]
-) -> None:
-    """Raise AccuracyError where what the first call left in the module changes what a call with other sizes gives.
-
-    `before` are the attributes from before the first run. A grid that is made once, for the first size, is right for
-    that size alone; which one that is in use, no file knows.
-    """
-    for other in of_other_shapes(samples)[:MOST_SHAPES]:
-        with as_before_first_call(runner.module, before, runner.caches) as names:
-            if not names:
-                return
-            with runner.caches.emptied():
-                outputs = runner(other.inputs)
-        differs = difference(other, outputs)
-        if differs is not None:
-            raise AccuracyError(
-                f"forward keeps {quoted_names(names)} from its first call and depends on it: "
-                f"'{differs.output}' at {other.point} is another one when that is the first call",
-                hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
-            )
 
 
 def quoted_names(names: Sequence[str]) -> str:
