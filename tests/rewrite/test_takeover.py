@@ -17,7 +17,7 @@ from trtconv.core.ledger.writing import write_ledger
 from trtconv.core.precision import BF16, FP16, FP32, INT8
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import RewriteRequest
-from trtconv.core.requests.rewrite import precision_decides_rules
+from trtconv.core.requests.rewrite import FORMS_BY_PRECISION, precision_decides_rules
 from trtconv.core.shape_space.space import parse_space
 from trtconv.core.targets import parse_target
 from trtconv.rewrite import rewrite_model
@@ -175,7 +175,13 @@ def test_the_base_is_no_output(copied):
         (FP16.name, "L2Norm, auto", TARGET, True),
         (FP16.name, "auto", "tensorrt-rtx", False),
         (INT8.name, "never", "tensorrt-rtx", True),
+        (FP16.name, "TrtconvChannelGate", TARGET, True),
+        (FP32.name, "TrtconvChannelGate", TARGET, False),
     ],
 )
 def test_which_precisions_decide_rules(precision, plugins, target, decides):
     assert precision_decides_rules(precision, plugins, parse_target(target)) is decides
+
+
+def test_the_plugins_with_forms_by_precision_are_those_of_the_rules():
+    assert frozenset(r.plugin for r in RULES if r.plugin and r.precisions) == FORMS_BY_PRECISION

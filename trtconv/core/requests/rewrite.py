@@ -271,10 +271,16 @@ class RewriteRequest:
         return self.precision in QUANTISED_NAMES
 
 
+FORMS_BY_PRECISION = frozenset({"TrtconvChannelGate"})
+"""Plugins with one rule for FP32 and another for half precision."""
+
+
 def precision_decides_rules(precision: str, plugins: str, target: Target) -> bool:
     """True where other rules fire for this precision than for FP32.
 
-    INT8 and FP8 fold batch norms first; `--plugins auto` judges a plugin by its measurements in the precision.
+    INT8 and FP8 fold batch norms first; `--plugins auto` judges a plugin by its measurements in the precision; and a
+    few plugins take another part of the graph in FP32.
     """
-    words = [word.strip() for word in plugins.split(",")]
-    return precision in QUANTISED_NAMES or (AUTO in words and target.has_plugins)
+    words = {word.strip() for word in plugins.split(",")}
+    other_part = bool(words & FORMS_BY_PRECISION) and precision not in (AUTO, FP32.name)
+    return precision in QUANTISED_NAMES or (target.has_plugins and (AUTO in words or other_part))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from trtconv.core.ledger.records import Skipped
 from trtconv.core.model.file import load_weights
+from trtconv.core.precision import AUTO, FP32
 from trtconv.core.progress import Progress
 from trtconv.core.requests import RewriteRequest
-from trtconv.rewrite.engine.plugin_choice import named_plugins
+from trtconv.rewrite.engine.plugin_choice import named_plugins, select_paying_rules, with_declined, with_plugin_rules
 from trtconv.rewrite.engine.points import model_space
 from trtconv.rewrite.engine.result import RewrittenGraph
 from trtconv.rewrite.engine.rounds import RewriteRecord, RewriteSetting, apply_rules, taken_back
@@ -29,23 +31,28 @@ def shape_for_precision(
 ) -> tuple[onnx.ModelProto, RewriteRecord]:
     """The graph with those of `rules` applied that waited for its precision, each proved in FP32, and what they did.
 
-    Rules of the plugins that the request names come with them. The whole graph is compared as well; where it differs,
-    none of them stays.
+    One that makes plugin nodes is among them when the request has the plugin; the other rules of named plugins come
+    with them. The whole graph is compared as well; where it differs, none of them stays.
     """
     import onnx
 
     record = RewriteRecord()
-    waiting = {r.name for r in rules if is_of_precision(r, request) and request.precision in r.precisions}
-    if not waiting:
+    # A rule for FP32 looks at the types itself: a graph that stays as it is may be in half.
+    precision = FP32.name if request.precision == AUTO else request.precision
+    rules = with_plugin_rules(rules, request)
+    if not any(is_of_precision(r, request) and precision in r.precisions for r in rules):
         return graph.model, record
     # What they write may be what a plugin computes.
     named = named_plugins(request)
-    rules = [r for r in rules if r.name in waiting or r.plugin in named]
+    rules = [r for r in rules if (precision in r.precisions if is_of_precision(r, request) else r.plugin in named)]
     load_weights(graph.model, graph.file.parent)
     model = onnx.ModelProto()
     model.CopyFrom(graph.model)
     space, specs = model_space(model)
+    declined: dict[tuple[str, str], Skipped] = {}
+    rules = select_paying_rules(rules, request, graph.model, space, specs, declined)
     apply_rules(model, rules, RewriteSetting(request.target, space, specs, request.proof), progress, record)
+    record.skipped = list(with_declined(record.skipped, record.entries, declined))
     if not record.entries:
         return graph.model, record
     if request.proof:

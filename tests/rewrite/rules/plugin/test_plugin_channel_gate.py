@@ -63,14 +63,27 @@ def test_near_miss(case):
     check_near_miss(RULE, case)
 
 
-@pytest.mark.parametrize(("precision", "means"), [("fp32", 1), ("fp16", 0)])
-def test_it_pays_in_half_alone(tmp_path, precision, means):
+@pytest.mark.parametrize(
+    ("precision", "plugins", "means", "gates"),
+    [
+        ("auto", "TrtconvChannelGate", 1, 1),
+        ("fp32", "TrtconvChannelGate", 1, 1),
+        ("fp16", "TrtconvChannelGate", 0, 1),
+        # Nobody asked for the plugin; and nothing says at which sizes it pays.
+        ("fp16", "never", 1, 0),
+        ("fp16", "auto", 1, 0),
+        ("fp32", "never", 1, 0),
+    ],
+)
+def test_the_plugin_takes_what_pays_in_the_precision(tmp_path, precision, plugins, means, gates):
     model = model_of(CASES[0])
     onnx.save(model, tmp_path / "m.onnx")
     request = RewriteRequest(
         tmp_path / "m.onnx", tmp_path / "r.onnx", target=parse_target("tensorrt==8.6"), space=parse_space(["N=1:2:4 H=8:9:16 W=8:9:16"]),
-        precision=precision, plugins="TrtconvChannelGate",
+        precision=precision, plugins=plugins,
     )  # fmt: skip
-    assert not rewrite_model(request, SilentProgress()).rejected
+    result = rewrite_model(request, SilentProgress())
+    assert not result.rejected
     ops = [n.op_type for n in onnx.load(tmp_path / "r.onnx").graph.node]
-    assert (ops.count("ReduceMean"), ops.count("TrtconvChannelGate")) == (means, 1 - means)
+    assert (ops.count("ReduceMean"), ops.count("TrtconvChannelGate")) == (means, gates)
+    assert any("plugins auto: " in s.reason for s in result.skipped) == (plugins == "auto")

@@ -3,7 +3,8 @@
 A graph in FP16 holds means in FP32, so that sums of planes cannot overflow: TensorRT 8.6 writes the planes in FP32,
 pools them and turns the means back, and takes three kernels more for the products. The plugin reads planes in half as
 convolutions write them, and sums in FP32: EfficientNet-B0 goes from 0.99 to 1.27 of torch.compile's speed at batch 8
-(`gpu_networks_dense.json`). In FP32 plugins of 8.6 may not read channels last, and it loses: 0.86 for 0.95 in TF32.
+(`gpu_networks_dense.json`). In FP32 plugins of 8.6 may not read channels last, and it loses: 0.86 for 0.95 in TF32, so
+that `plugin-channel-gate-of-means` leaves the means to TensorRT there.
 """
 
 from __future__ import annotations
@@ -35,19 +36,29 @@ PROOF = Tolerance(rtol=0.0, atol=5e-4, why="the last digit of half at a gate of 
 
 @dataclass(frozen=True)
 class ChannelGate:
-    """Sigmoid(expand(activation(reduce(mean of x)))), and its nodes, the last one last."""
+    """Sigmoid(expand(activation(reduce(mean of x)))). `nodes` are those behind the mean, the last one last."""
 
     x: str
     channels: int
     hidden: int
+    mean: Node
     reduce: Node
     expand: Node
     activation: str
+    gate: str
     nodes: tuple[Node, ...]
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match Sigmoid or HardSigmoid of Conv(activation(Conv(mean of planes))), both of 1 by 1."""
+    gate = match_gate(graph, node)
+    if isinstance(gate, Skip):
+        return gate
+    return Found((gate.mean, *gate.nodes), partial(_build, graph=graph, gate=gate))
+
+
+def match_gate(graph: Graph, node: Node) -> ChannelGate | Skip:
+    """The gate whose last node is a Sigmoid or HardSigmoid."""
     if node.key == "HardSigmoid" and not _is_torchs(node):
         return NOT_THIS
     expand = _alone(graph, node.inputs[0], "Conv")
@@ -66,9 +77,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("the channels or the element type are not known")
     if weights != [(hidden, channels, 1, 1), (channels, hidden, 1, 1)] or any(_is_padded(c) for c in (reduce, expand)):
         return Skip("the convolutions are not products of all channels")
-    matched = (mean, reduce, *activated[1], expand, node)
-    gate = ChannelGate(x, channels, hidden, reduce, expand, activated[2], matched)
-    return Found(matched, partial(_build, graph=graph, gate=gate, kind=GATES[node.key]))
+    nodes = (reduce, *activated[1], expand, node)
+    return ChannelGate(x, channels, hidden, mean, reduce, expand, activated[2], GATES[node.key], nodes)
 
 
 def _is_torchs(node: Node) -> bool:
@@ -108,14 +118,19 @@ def _is_padded(conv: Node) -> bool:
     return conv.attr("group", 1) != 1 or any(conv.attr("pads", ())) or set(conv.attr("strides", (1,))) != {1}
 
 
-def _build(g: Replacement, graph: Graph, gate: ChannelGate, kind: str) -> Value:
+def _build(g: Replacement, graph: Graph, gate: ChannelGate) -> Value:
+    return gate_node(g, gate.x, graph, gate)
+
+
+def gate_node(g: Replacement, x: Value, graph: Graph, gate: ChannelGate) -> Value:
+    """The plugin's node over the planes `x`, or over their means `[N, C, 1, 1]`."""
     dtype = helper.tensor_dtype_to_np_dtype(graph.dtype(gate.x))
     tensors: list[Value] = []
     for conv, count in ((gate.reduce, gate.hidden), (gate.expand, gate.channels)):
         array = graph.constant(conv.inputs[1], LARGEST_WEIGHT)
         matrix = g.squeeze(conv.inputs[1], 2, 3) if array is None else g.const(array[:, :, 0, 0], "weight")
         tensors += [matrix, conv.input(2) or g.const(np.zeros(count, dtype), "bias")]
-    return g.plugin(OP_TYPE, gate.x, *tensors, activation=gate.activation, gate=kind)
+    return g.plugin(OP_TYPE, x, *tensors, activation=gate.activation, gate=gate.gate)
 
 
 RULE = Rule(
