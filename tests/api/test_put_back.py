@@ -116,6 +116,19 @@ def test_a_mode_is_put_back_by_the_module_itself():
     assert part.training
 
 
+class LeavesASize(nn.Module):
+    last = 0
+
+    def forward(self, x):
+        type(self).last = x.shape[0]
+        return x * 2
+
+
+def test_no_symbol_of_a_trace_is_left(tmp_path):
+    trtconv.convert(LeavesASize(), output=tmp_path, **REQUEST)
+    assert type(LeavesASize.last) is int
+
+
 def test_lazy_layers_are_refused_and_left_as_they_are(tmp_path):
     module = nn.Sequential(nn.LazyLinear(4))
     with pytest.raises(trtconv.InvalidRequestError, match=r"lazy layers of .* have no weights yet: '0.weight'"):

@@ -7,7 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import helper
 
 from trtconv.cli.main import show_error
 
@@ -155,6 +157,34 @@ def test_links_in_a_circle(tmp_path, words):
     assert "internal error" not in ended.stderr
 
 
+def test_stdout_on_a_full_disk_is_told_and_the_files_are_there(tmp_path):
+    """`> /dev/full` showed a traceback, and then blamed the module for an os._exit."""
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Relu", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", 1, [2])],
+            [helper.make_tensor_value_info("y", 1, [2])],
+        ), opset_imports=[helper.make_opsetid("", 17)], ir_version=8,
+    )  # fmt: skip
+    onnx.save(model, str(tmp_path / "foreign.onnx"))
+    command = [sys.executable, "-m", "trtconv", "export", "foreign.onnx", "-o", "out/m.onnx", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 1
+    assert "error: what was printed cannot be written: No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "os._exit" not in ended.stderr
+    assert (tmp_path / "out/m.onnx.json").exists()
+
+
+def test_the_encoding_of_a_locale_is_named(capsys):
+    encoding = sys.getfilesystemencoding()
+    assert show_error(UnicodeEncodeError(encoding, "m\udcffdel", 1, 2, "not there")) == 2
+    assert "PYTHONUTF8=1" in capsys.readouterr().err
+
+
 def test_links_in_a_circle_wherever_they_are_met(tmp_path, capsys):
     (tmp_path / "loop").symlink_to("loop")
     error = RuntimeError(f"Symlink loop from '{tmp_path / 'loop'}'")
@@ -173,6 +203,8 @@ def test_links_in_a_circle_wherever_they_are_met(tmp_path, capsys):
         (("build", "m.onnx", "--compute-capability", "ampere"), "write --compute-capability 8.6,8.9"),
         (("convert", "{net}:make_net", "--static=1"), "Try 'trtconv convert"),
         (("convert", "{net}:make_net", "--input"), "Try 'trtconv convert"),
+        (("convert", "{net}:make_net", "-o", "-"), "'-' is no file here; only reports are printed"),
+        (("export", "{net}:make_net", "-o", "new/"), "'new/' is a folder; name a file inside it"),
     ],
 )
 def test_words_that_say_nothing(trtconv, net, tmp_path, monkeypatch, words, message):

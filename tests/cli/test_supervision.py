@@ -36,11 +36,17 @@ def memory():
     content = bytearray(b"x") * (1 << 29)
     deaf()
 
+def loading():
+    signal.signal(signal.SIGINT, lambda *_: ctypes.string_at(8))
+    print("started", flush=True)
+    signal.pause()
+
 def prints():
     os.write(1, b"of native code")
     print("result")
 
-work = {"prints": prints, "crash": crash, "abort": os.abort, "deaf": deaf, "memory": memory, "exit": lambda: 6,
+work = {"prints": prints, "loading": loading,
+        "crash": crash, "abort": os.abort, "deaf": deaf, "memory": memory, "exit": lambda: 6,
         "leave": lambda: os._exit(0), "leave red": lambda: os._exit(3),
         "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
         "divide": lambda: os.kill(os.getpid(), signal.SIGFPE)}[sys.argv[1]]
@@ -110,6 +116,14 @@ def test_a_child_that_hears_nothing_ends_with_its_parent(number, code, tmp_path)
     while os.path.exists(f"/proc/{children[0]}") and "Z" not in state(children[0]) and time.monotonic() < end:
         time.sleep(0.01)
     assert state(children[0]) in ("", "Z")
+
+
+def test_a_library_that_crashes_when_it_is_interrupted_was_interrupted(tmp_path):
+    with start("loading", tmp_path) as process:
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "interrupted; nothing was left half written\n")
 
 
 def state(pid):

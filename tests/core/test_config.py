@@ -35,6 +35,8 @@ def test_a_config_is_read_with_its_place(tmp_path):
         ('path = "x"\n', "unknown key 'path'"),
         ("model = 3\n", r"'model' is a section: write \[model\]"),
         ("[check]\nwhy = 3\n", "'check.why': input should be a valid string"),
+        ("[export]\nopset = true\n", "'export.opset' is a number, not true or false"),
+        ("[dynamic]\nN = true\n", "'dynamic.N' is"),
     ],
 )
 def test_a_wrong_config_names_the_key(tmp_path, text, message):

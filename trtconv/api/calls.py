@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from trtconv.api.inputs import Inputs, Ranges, input_texts, path_of, progress_or_silence, range_texts
+from trtconv.api.inputs import Dims, Inputs, Ranges, folder_of, input_texts, path_of, progress_or_silence, range_texts
 from trtconv.api.keywords import command_line
 from trtconv.api.results import Conversion, Verdict, conversion
 from trtconv.core.errors import InvalidRequestError
@@ -52,7 +52,7 @@ def convert(
     *,
     inputs: Inputs | None = None,
     dynamic: Ranges | None = None,
-    dims: Mapping[str, str | Sequence[int | str]] | None = None,
+    dims: Dims | None = None,
     output: str | PathLike[str] = "out",
     progress: Progress | None = None,
     **options: Unpack[ConvertKeywords],
@@ -74,7 +74,7 @@ def convert(
     keywords: dict[str, Any] = dict(options)
     with requested_module(model) as module:
         keywords["input"] = input_texts(inputs, dims, lambda: parameters(module)) or None
-        keywords |= {"dynamic": range_texts(dynamic) or None, "output": output}
+        keywords |= {"dynamic": range_texts(dynamic) or None, "output": folder_of(output)}
         line = command_line("convert", _CONVERT, keywords)
         return conversion(*run_conversion(ConversionOrder(module, line), progress_or_silence(progress)))
 

@@ -26,12 +26,14 @@ class TensorLike(Protocol):
 
 Example = str | TensorLike
 Inputs = str | TensorLike | Mapping[str, Example] | Sequence[Example]
+DimsOfExample = str | Sequence[int | str] | Mapping[int, str]
+Dims = DimsOfExample | Mapping[str, DimsOfExample]
 Range = str | int | Sequence[int]
 Ranges = str | Mapping[str, Range]
 
 
 def input_texts(
-    inputs: Inputs | None, dims: Mapping[str, str | Sequence[int | str]] | None, parameters: Callable[[], Sequence[str]]
+    inputs: Inputs | None, dims: Dims | None, parameters: Callable[[], Sequence[str]]
 ) -> tuple[str, ...]:
     """`images:float32[N,3,H,W]` for each input. `dims` name the dims of examples, whose sizes are fixed without.
 
@@ -47,7 +49,7 @@ def input_texts(
         listed = _named(inputs, parameters)
     else:
         listed = _named([inputs], parameters)
-    names = dict(dims or {})
+    names = _names_of_dims(dims, [n for n, _ in listed])
     texts = [_text(name, value, names.pop(name, None)) for name, value in listed]
     if names:
         unknown = next(iter(names))
@@ -56,6 +58,19 @@ def input_texts(
             hint="dims gives names to the dims of example tensors: dims={'images': 'N,3,H,W'}",
         )
     return tuple(texts)
+
+
+def _names_of_dims(dims: Any, inputs: Sequence[str]) -> dict[str, Any]:
+    """The names of dims by input; for one example they may stand alone: `dims="N,8"`, or torch's `{0: "N"}`."""
+    is_by_input = isinstance(dims, Mapping) and all(isinstance(key, str) for key in dims)
+    if dims is None or is_by_input:
+        return dict(dims or {})
+    if len(inputs) == 1 and isinstance(dims, (str, Sequence, Mapping)):
+        return {inputs[0]: dims}
+    first = inputs[0] if inputs else "x"
+    raise InvalidRequestError(
+        f"dims must be a dictionary by input, got {dims!r:.60}", hint=f"write dims={{'{first}': 'N,8'}}"
+    )
 
 
 def _named(values: Sequence[Example], parameters: Callable[[], Sequence[str]]) -> list[tuple[str, Example]]:
@@ -71,7 +86,7 @@ def _named(values: Sequence[Example], parameters: Callable[[], Sequence[str]]) -
     return list(zip(names, values, strict=False))
 
 
-def _text(name: str, value: Any, dims: str | Sequence[int | str] | None) -> str:
+def _text(name: str, value: Any, dims: DimsOfExample | None) -> str:
     if isinstance(value, str):
         if dims is not None:
             raise InvalidRequestError(f"input '{name}' is a text, which has its dims in it", hint="leave out its dims")
@@ -91,9 +106,22 @@ def _text(name: str, value: Any, dims: str | Sequence[int | str] | None) -> str:
     return f"{name}:{dtype}[{','.join(map(str, named))}]{_bounds(value, dtype)}"
 
 
-def _dims_of(name: str, sizes: Sequence[int], dims: str | Sequence[int | str] | None) -> Sequence[int | str]:
+def _dims_of(name: str, sizes: Sequence[int], dims: DimsOfExample | None) -> Sequence[int | str]:
     if dims is None:
         return sizes
+    if isinstance(dims, Mapping):
+        # As torch.export and torch.onnx take it.
+        by_axis = {axis + len(sizes) if isinstance(axis, int) and axis < 0 else axis: n for axis, n in dims.items()}
+        if not set(by_axis) <= set(range(len(sizes))) or not all(isinstance(n, str) for n in by_axis.values()):
+            raise InvalidRequestError(
+                f"the dims {dict(dims)!r:.60} do not fit the example of input '{name}', whose shape is {tuple(sizes)}",
+                hint=f"write names by axis, {{0: 'N'}}, or '{','.join(['N', *map(str, sizes[1:])])}'",
+            )
+        return [by_axis.get(axis, size) for axis, size in enumerate(sizes)]
+    if not isinstance(dims, (str, Sequence)):
+        raise InvalidRequestError(
+            f"the dims of input '{name}' must be a text, got {dims!r:.60}", hint="write one name or size for each"
+        )
     chosen = [word.strip() for word in dims.split(",")] if isinstance(dims, str) else [str(d) for d in dims]
     fixed = [(d, str(size)) for d, size in zip(chosen, sizes, strict=False) if d.isdecimal()]
     if len(chosen) != len(sizes) or any(d != size for d, size in fixed):
@@ -127,23 +155,30 @@ def range_texts(ranges: Ranges | None) -> tuple[str, ...]:
 def _range_text(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
-    sizes = [value] if isinstance(value, Integral) else list(value) if isinstance(value, Sequence) else []
+    is_listed = isinstance(value, Sequence) and not isinstance(value, range)
+    sizes = [value] if isinstance(value, Integral) else list(value) if is_listed else []
     # NumPy's integers are such, too.
     if len(sizes) not in (1, 3, 4) or not all(isinstance(s, Integral) and not isinstance(s, bool) for s in sizes):
         raise InvalidRequestError(
-            f"the range of '{name}' must be a text or integers, got {value!r}",
+            f"the range of '{name}' must be a size, or min, opt and max (and a multiple), got {value!r}",
             hint=f"write dynamic={{'{name}': '1:4:16'}} or dynamic={{'{name}': (1, 4, 16)}}",
         )
     text = ":".join(str(s) for s in sizes[:3])
     return f"{text}%{sizes[3]}" if len(sizes) == 4 else text
 
 
-def path_of(value: Any, argument: str) -> Path:
+def path_of(value: Any, argument: str, what: str = "the path of a file") -> Path:
     """The path that an argument names. Raises InvalidRequestError for what is no path, and for an empty one."""
     if isinstance(value, (str, PathLike)) and str(value):
-        return Path(value)
-    what = "an empty text" if isinstance(value, str) else type(value).__name__
-    raise InvalidRequestError(f"{argument} must be the path of a file, got {what}", hint='as "out/model.engine"')
+        # A shell would have done so.
+        return Path(value).expanduser()
+    kind = "an empty text" if isinstance(value, str) else type(value).__name__
+    raise InvalidRequestError(f"{argument} must be {what}, got {kind}", hint='as "out/model.engine", or "out"')
+
+
+def folder_of(output: Any) -> Path | None:
+    """The folder that `output` names; None for None, which is the default. Raises as `path_of` does."""
+    return None if output is None else path_of(output, "output", "a folder")
 
 
 def progress_or_silence(progress: Progress | None) -> Progress:

@@ -10,9 +10,9 @@ import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from trtconv.api.inputs import path_of
 from trtconv.core.errors import InvalidRequestError, did_you_mean
 from trtconv.core.option import Option, described_fields
 from trtconv.core.text.numbers import parse_number
@@ -172,10 +172,11 @@ def _single(option: Option, value: Any) -> Any:
     if option.form == "path":
         if not isinstance(value, (str, PathLike)):
             raise _wrong(option, value, "a path", "out")
-        return Path(value)
+        return path_of(value, option.name, "a path")
     if option.form == "choice":
         if value not in option.choices:
-            raise _wrong(option, value, "one of " + ", ".join(option.choices), option.choices[0])
+            near = next((c for c in option.choices if c == str(value).lower()), option.choices[0])
+            raise _wrong(option, value, "one of " + ", ".join(option.choices), near)
         return value
     if option.form in ("integer", "number"):
         low, high = option.bounds or (0.0, 1e30)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.api.calls import Module, parameters, requested_module
-from trtconv.api.inputs import Inputs, Ranges, input_texts, progress_or_silence, range_texts
+from trtconv.api.inputs import Dims, Inputs, Ranges, folder_of, input_texts, progress_or_silence, range_texts
 from trtconv.api.keywords import command_line
 from trtconv.api.results import framed
 from trtconv.core.progress import Progress
@@ -68,7 +68,7 @@ def tune(
     *,
     inputs: Inputs | None = None,
     dynamic: Ranges | None = None,
-    dims: Mapping[str, str | Sequence[int | str]] | None = None,
+    dims: Dims | None = None,
     output: str | PathLike[str] = "out",
     progress: Progress | None = None,
     **options: Unpack[keywords.TuneKeywords],
@@ -87,7 +87,7 @@ def tune(
     values: dict[str, Any] = dict(options)
     with requested_module(model) as module:
         values["input"] = input_texts(inputs, dims, lambda: parameters(module)) or None
-        values |= {"dynamic": range_texts(dynamic) or None, "output": output}
+        values |= {"dynamic": range_texts(dynamic) or None, "output": folder_of(output)}
         line = command_line("tune", _TUNE, values, without=_WITHOUT)
         config = load_config(line.of(ConfigOption).config)
         own = line.of(TuneOptions)

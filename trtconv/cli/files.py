@@ -39,6 +39,10 @@ class FilePath(click.Path):
         """The path. Fails for an empty one, as a shell makes of a variable that is not set: it would be this folder."""
         if not str(value):
             self.fail("the path is empty; a variable of the shell may not be set", param, ctx)
+        if self.role in ("file", "folder", "folder or file") and str(value) == "-":
+            self.fail("'-' is no file here; only reports are printed", param, ctx)
+        if self.role == "file" and str(value).endswith(("/", os.sep)):
+            self.fail(f"'{value}' is a folder; name a file inside it", param, ctx)
         return super().convert(value, param, ctx)
 
     @property
@@ -48,7 +52,6 @@ class FilePath(click.Path):
 
 
 FILE = FilePath("read")
-OUTPUT_FILE = FilePath("file")
 OUTPUT_FILE = FilePath("file")
 OUTPUT_REPORT = FilePath("report")
 OUTPUT_FOLDER = FilePath("folder")

@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 from trtconv import __version__
 from trtconv.cli.echo import echo
 from trtconv.cli.files import Confinement
-from trtconv.cli.termination import terminable, within_limits
+from trtconv.cli.termination import INTERRUPTED, terminable, within_limits
 from trtconv.core.errors import InvalidRequestError, LimitError, TrtconvError, did_you_mean
 from trtconv.core.processors import thread_variables
 from trtconv.core.text.error_text import error_text
@@ -192,6 +192,11 @@ def run(args: list[str] | None = None, *, alone: bool = False) -> NoReturn:
     except (BrokenPipeError, OutputClosed):
         _drop_output()
         code = 128 + signal.SIGPIPE
+    except OSError as error:
+        # A full disk behind stdout. The command itself is over.
+        text = f"what was printed cannot be written: {error.strerror or error}"
+        code = show_error(TrtconvError(text, hint="free some space, or print into another file; its files are there"))
+        _drop_output()
     sys.exit(code)
 
 
@@ -253,7 +258,7 @@ def _run(arguments: list[str], *, alone: bool = False) -> int:
     except (KeyboardInterrupt, click.Abort):
         if exceeded:
             return show_error(exceeded[0])
-        echo("interrupted; nothing was left half written", err=True)
+        echo(INTERRUPTED, err=True)
         code = 143 if terminated else 130
     except (BrokenPipeError, OutputClosed):
         raise
@@ -275,6 +280,9 @@ def show_error(error: BaseException) -> int:
     """Print what ended a command and return its exit code: a TrtconvError, what the machine lacks, or a bug of ours."""
     if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop"):  # `Path.resolve` before Python 3.13
         error = InvalidRequestError(f"links lead in a circle: {error}", hint="name the file itself")
+    if isinstance(error, UnicodeEncodeError) and error.encoding == sys.getfilesystemencoding():
+        text = f"the encoding of this locale, {error.encoding}, has no {error.object[error.start : error.end]!a}"
+        error = InvalidRequestError(f"{text}, which a path here has", hint="set PYTHONUTF8=1, or LC_ALL=C.UTF-8")
     if isinstance(error, TrtconvError):
         print_error(error)
         return error.exit_code
@@ -283,6 +291,9 @@ def show_error(error: BaseException) -> int:
         print_error(TrtconvError(f"this machine has too little memory{detail}", hint="make the ranges smaller"))
     elif isinstance(error, OSError):
         file_name = f" '{error.filename}'" if error.filename else ""
+        if not file_name and error.errno == errno.ENOENT and not _is_there():
+            print_error(TrtconvError("the current folder was removed", hint="go to another one: cd"))
+            return 1
         nameless = not file_name and error.errno == errno.ENOSPC
         what = "stdout, or a temporary file, cannot be written" if nameless else f"the file{file_name} cannot be used"
         print_error(TrtconvError(f"{what}: {error.strerror or error}", hint=_remedy(error)))
@@ -290,3 +301,11 @@ def show_error(error: BaseException) -> int:
         echo(f"internal error: {type(error).__name__}: {error_text(error)}", err=True)
         echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)
     return 1
+
+
+def _is_there() -> bool:
+    """False where the current folder was removed."""
+    try:
+        return bool(os.getcwd())
+    except OSError:
+        return False

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trtconv.cli.ending import has_ended
-from trtconv.cli.termination import GRACE_S, LIMIT_GRACE_S
+from trtconv.cli.termination import GRACE_S, INTERRUPTED, LIMIT_GRACE_S
 from trtconv.core.errors import CrashError, TrtconvError
 from trtconv.core.files.parent_process import end_with_parent
 from trtconv.core.files.private_folder import remove_stale_folders
@@ -71,7 +71,7 @@ def _wait(child: int, stack: int, show: Callable[[Exception], int]) -> int:
     limits = _limits()
     started = time.monotonic()
     end: _End | None = None
-    terminated = False
+    terminated = interrupted = False
     while True:
         received = signal.sigtimedwait((*_PASSED_ON, signal.SIGCHLD), _TICK_S)
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -82,6 +82,7 @@ def _wait(child: int, stack: int, show: Callable[[Exception], int]) -> int:
             # What the terminal sends (a positive code) went to the child as well.
             if received.si_code <= 0:
                 os.kill(child, received.si_signo)
+            interrupted = interrupted or received.si_signo == signal.SIGINT
             if received.si_signo == signal.SIGTERM:
                 terminated, end = True, end or _End(now + GRACE_S + _PATIENCE_S)
         end = end or _beyond(limits, now - started, child, now)
@@ -94,6 +95,11 @@ def _wait(child: int, stack: int, show: Callable[[Exception], int]) -> int:
         return code if has_ended() else show(_left(code))
     if end is not None and end.error is not None:
         return show(end.error)
+    if interrupted and -code not in _PASSED_ON:
+        # A library that an interrupt met while it was loaded; there is nothing to look for in a file.
+        _remove_folders()
+        sys.stderr.write(f"{INTERRUPTED}\n")
+        return 128 + signal.SIGINT
     if -code in _PASSED_ON or (terminated and -code == signal.SIGKILL):
         return 128 - code
     return show(_crash(-code, os.pread(stack, _STACK_BYTES, 0).decode(errors="replace")))

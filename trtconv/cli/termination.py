@@ -19,6 +19,7 @@ from trtconv.core.limits import limited, read_limits
 
 # Seconds from SIGTERM to the end where the main thread does not hear it; Docker and Slurm send SIGKILL after 10 and 30.
 GRACE_S = 8.0
+INTERRUPTED = "interrupted; nothing was left half written"
 
 # What a native call gets to return by itself once a limit is exceeded; memory may be short by then.
 LIMIT_GRACE_S = 2.0

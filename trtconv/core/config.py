@@ -185,7 +185,23 @@ def validate_config(data: dict[str, Any], name: str) -> Config:
         raise InvalidRequestError(
             f"{name}: {problems[0]}", details=problems[1:], hint="`trtconv help config` lists every key"
         ) from None
+    truth = _truth_as_number(data, config)
+    if truth:
+        raise InvalidRequestError(f"{name}: '{truth}' is a number, not true or false", hint="write the number")
     return config
+
+
+def _truth_as_number(data: Any, value: Any, key: str = "") -> str:
+    """The key of a `true` or `false` that pydantic took for 1 or 0; empty where there is none."""
+    if isinstance(data, dict):
+        values = value if isinstance(value, dict) else vars(value) if hasattr(value, "__dict__") else {}
+        parts = [(f"{key}.{k}" if key else str(k), v, values.get(k)) for k, v in data.items()]
+    elif isinstance(data, list) and isinstance(value, (list, tuple)):
+        parts = [(key, *pair) for pair in zip(data, value, strict=False)]
+    else:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return key if isinstance(data, bool) and is_number else ""
+    return next(filter(None, (_truth_as_number(v, now, k) for k, v, now in parts)), "")
 
 
 def _problem(error: Any) -> str:

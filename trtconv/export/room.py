@@ -215,11 +215,15 @@ def _choose_repeatable(job: ExportTask, clock: Clock, first: FirstState) -> Chos
     """The file that equals the module, which has to compute the same after many calls."""
     from trtconv.export.exporters.choice import choose
     from trtconv.export.lasting.notes import lasting_state
+    from trtconv.export.lasting.outside import NamesOutside
     from trtconv.export.module.noise.repeatable import require_same_after_many_calls
 
-    cheapest = job.samples.cheapest
+    cheapest, names = job.samples.cheapest, NamesOutside.of(job.runner.module)
     try:
-        choice = choose(job)
+        try:
+            choice = choose(job)
+        finally:
+            names.restore(job.runner.module)
     except AccuracyError as error:
         # A file cannot equal what changes from call to call; that is then the cause to tell.
         require_same_after_many_calls(job.runner, cheapest)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from trtconv.core.errors import InvalidRequestError
 from trtconv.core.model.bodies import graphs_of
 from trtconv.core.tensors import TensorSpec
+from trtconv.core.text.listing import describe_output_names
 from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def chosen_names(
     outputs = [v.name for v in model.graph.output]
     if output_names and (len(output_names) != len(outputs) or len(set(output_names)) != len(output_names)):
         raise InvalidRequestError(
-            f"'{path}' has {len(outputs)} output(s), --output-names gives {len(set(output_names))} different name(s)",
+            f"'{path}' has {len(outputs)} output(s), {describe_output_names(output_names)}",
             hint="its outputs are, in order: " + ", ".join(outputs),
         )
     for old, new in zip(outputs, output_names, strict=False):

@@ -83,7 +83,7 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     _write_named(request, model, file, samples, reference)
     verdict = _prove_named(request, samples, reference)
     seconds = {"total": time.monotonic() - started}
-    write_sealed(manifest, _manifest(request, file, samples, verdict, notes, model, seconds))
+    write_sealed(manifest, _manifest(request, file, samples, verdict, notes, model))
     runner = f"onnxruntime {file.original.version}"
     return ForeignResult(
         request.original,
@@ -150,7 +150,6 @@ def _manifest(
     verdict: ProofVerdict,
     notes: tuple[str, ...],
     model: onnx.ModelProto,
-    seconds: dict[str, float],
 ) -> dict[str, Any]:
     """How the model came to be, in the form of an export's manifest."""
     import onnx
@@ -179,7 +178,6 @@ def _manifest(
             "onnxruntime": onnxruntime.__version__,
         },
         "notes": list(notes),
-        "seconds": {k: round(v, 3) for k, v in seconds.items()},
         "sources": record_sources(sources, request.output, named=sources, config=request.config),
     }
 

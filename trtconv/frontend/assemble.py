@@ -19,7 +19,7 @@ from trtconv.core.targets import Target, parse_target
 from trtconv.core.tensors import TensorSpec, require_ranges
 from trtconv.core.tolerance import Tolerance
 from trtconv.foreign.request import ForeignRequest
-from trtconv.frontend.command_line import CommandLine
+from trtconv.frontend.command_line import CommandLine, recorded_value
 from trtconv.frontend.options import GateOptions, ToleranceOptions
 from trtconv.pipeline import ConvertRequest, default_target, installed_target, lay_out
 from trtconv.pipeline.foreign import is_onnx
@@ -50,6 +50,10 @@ def module_source(config: Config, module: str | LiveModule | None, line: Command
             raise InvalidRequestError(f"'{surplus}' is for a module that a file makes", hint="leave it out")
         return line.request(ModuleSource, config, spec=module.name, live=module, args=(), weights=None)
     if not (module or config.model.module):
+        if config.path:
+            raise InvalidRequestError(
+                f"'{config.path}' names no module", hint='write [model] and module = "file.py:factory" into it'
+            )
         raise InvalidRequestError(
             "no module is given", hint="name one: path/to/file.py:factory, or --config trtconv.toml"
         )
@@ -289,14 +293,15 @@ def convert_request(
         # TensorRT computes other constants from a norm, and new weights have no place in those.
         fold_norms=build.refittable,
     )
+    power = recorded_value(described_fields(CheckRequest)["power"], config)
     check = CheckRequest(
         subject=directory,
         tolerance=export.tolerance,
         outputs=output_tolerances(config.check, export.tolerance),
         plugins=build.plugins,
         code=build.code,
-        power=FAULTS_OF_CONVERT if config.check.power is None else config.check.power,
-        power_seconds=SECONDS_OF_CONVERT if config.check.power is None else float("inf"),
+        power=FAULTS_OF_CONVERT if power is None else power,
+        power_seconds=SECONDS_OF_CONVERT if power is None else float("inf"),
     )
     gate = read_gate(config.check.budgets, config.check.baseline, None)
     return lay_out(ConvertRequest(export=export, rewrite=rewrite, build=build, check=check, gate=gate), directory)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from trtconv.core.config import Config
 from trtconv.core.option import Option, described_fields
+from trtconv.core.text.numbers import parse_number
 
 T = TypeVar("T")
 _MISSING = object()
@@ -71,13 +72,21 @@ class CommandLine:
         """What the config says; nothing where it has no such key, or a flag given on the command line silences it."""
         if not option.key or (option.unless and self._has_flag(option.unless)):
             return _MISSING
-        value: Any = config
-        for part in option.key.split("."):
-            value = getattr(value, part)
+        value = recorded_value(option, config)
         return _MISSING if value is None else option.parse_config(value, base)
 
     def _has_flag(self, flag: str) -> bool:
         return _is_given(self.values.get(flag.removeprefix("--").replace("-", "_")))
+
+
+def recorded_value(option: Option, config: Config) -> Any:
+    """What the config says for an option, or None. Raises InvalidRequestError for a number out of its bounds."""
+    value: Any = config
+    for part in option.key.split("."):
+        value = getattr(value, part)
+    if option.bounds is not None and value is not None:
+        parse_number(value, f"{config.path}: {option.key}", *option.bounds)
+    return value
 
 
 def _is_given(value: Any) -> bool:

@@ -18,6 +18,7 @@ from trtconv.backends.onnxruntime.wide_extremes import has_extremes, with_exact_
 from trtconv.core.errors import InvalidRequestError, MissingDependencyError, TrtconvError
 from trtconv.core.model.wire import without_weights
 from trtconv.core.processors import granted_processors
+from trtconv.core.text.error_text import error_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,8 +57,15 @@ class OnnxRuntimeRunner:
     ) -> None:
         try:
             import onnxruntime as ort
-        except ImportError as error:
+        except ModuleNotFoundError as error:
             raise MissingDependencyError("ONNX Runtime is not installed", hint="pip install onnxruntime") from error
+        except ImportError as error:
+            # Ctrl-C while its library is loaded comes as one, with the interrupt behind it.
+            if _is_interrupt(error):
+                raise KeyboardInterrupt from error
+            raise MissingDependencyError(
+                f"ONNX Runtime cannot be loaded: {error_text(error)}", hint="pip install --force-reinstall onnxruntime"
+            ) from error
         options = ort.SessionOptions()
         options.log_severity_level = 4
         options.intra_op_num_threads = threads or granted_processors()
@@ -212,3 +220,12 @@ def first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     return text.split(" : ", 3)[-1] if text.startswith("[ONNXRuntimeError]") else text
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error of an import, or in the words of the library that met it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

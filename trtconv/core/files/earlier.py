@@ -19,7 +19,10 @@ def telling_of_earlier(outputs: Sequence[Path]) -> Iterator[None]:
     try:
         yield
     except TrtconvError as error:
-        stale = [p.name for p, ns in before.items() if ns and written_ns(p) == ns]
+        # One that the message names is an input, which is no output of an earlier run.
+        stale = [
+            p.name for p, ns in before.items() if ns and written_ns(p) == ns and f"'{p}'" not in error.message
+        ]
         stale = [name for name in stale if not any(f" {name}" in line and _STALE in line for line in error.details)]
         if stale:
             error.details = (*error.details, f"{_STALE}: {', '.join(stale)}")

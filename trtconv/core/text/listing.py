@@ -19,3 +19,10 @@ def name_sizes(sizes: Mapping[str, int]) -> str:
 def list_names(names: Sequence[str], count: int = 4) -> str:
     """The same for names out of a model, in quotes: `'a', 'b' and 3 more`."""
     return list_first([f"'{n}'" for n in names], count)
+
+
+def describe_output_names(names: Sequence[str]) -> str:
+    """How many names `--output-names` gives, and which it gives twice."""
+    double = next((name for name in names if list(names).count(name) > 1), None)
+    twice = f", '{double}' more than once" if double is not None else ""
+    return f"--output-names gives {len(names)} name(s){twice}"

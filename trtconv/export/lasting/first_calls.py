@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Seconds after which no further shape is tried.
 ENOUGH = 3.0
+# Shapes that are tried besides the two that tell most.
+MOST_OTHERS = 4
 # Seconds that a first call may take beside all that the samples took.
 GRACE = 10.0
 NOT_TRIED = "what a first call leaves outside of the module was not looked for: the module ran in no fork"
@@ -38,9 +40,9 @@ def require_nothing_left_outside(
 
     Raises AccuracyError where a sample's outputs are others when it is the first that a process runs.
 
-    A table that is made once for all sizes, or for each of them, gives the same. Looked at are the last sample each of
-    whose sizes came before, since what is kept by a part of the sizes was kept by earlier ones, and the smallest, since
-    what grows has outgrown it.
+    A table that is made once for all sizes, or for each of them, gives the same. Looked at are first the last sample
+    each of whose sizes came before, since what is kept by a part of the sizes was kept by earlier ones, and the
+    smallest, since what grows has outgrown it; then those of other shapes, of which a largest size so far shows itself.
     """
     started = time.monotonic()
     for sample in _telling(samples.items):
@@ -76,4 +78,5 @@ def _telling(samples: Sequence[ReferenceSample]) -> list[ReferenceSample]:
         if sizes <= met and any(sample is s for s in others):
             last = [sample]
         met |= sizes
-    return [*last, *([smallest] if smallest is not None and smallest is not last[0] else [])]
+    telling = [*last, *([smallest] if smallest is not None else []), *others[:MOST_OTHERS]]
+    return list({id(sample): sample for sample in telling}.values())

@@ -60,6 +60,13 @@ class NamesOutside:
         """The values of now."""
         return cls({slot: value for slot, value in outside_slots(module) if slot.settable})
 
+    def restore(self, module: nn.Module) -> None:
+        """Give names these values again: while a module is traced, one may get a size that is a symbol."""
+        now = dict(outside_slots(module))
+        for slot, value in self.values.items():
+            if slot in now and now[slot] is not value:
+                slot.put(value)
+
     @contextmanager
     def put_back(self, module: nn.Module) -> Iterator[None]:
         """For the time of the block names have these values; what was written into those is not taken back."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, InvalidRequestError
+from trtconv.core.text.listing import describe_output_names
 
 if TYPE_CHECKING:
     from trtconv.proof.reference import ReferenceSample
@@ -68,7 +69,7 @@ def rename_outputs(outputs: dict[str, Any], names: Sequence[str], *, exactly: bo
     if exactly:
         if len(names) != len(outputs) or len(set(names)) != len(names):
             raise InvalidRequestError(
-                f"the module has {len(outputs)} output(s), --output-names gives {len(set(names))} different name(s)",
+                f"the module has {len(outputs)} output(s), {describe_output_names(names)}",
                 hint="its outputs are, in order: " + ", ".join(outputs),
             )
         return dict(zip(names, outputs.values(), strict=True))

@@ -207,3 +207,20 @@ def test_a_buffer_is_named_and_a_fork_that_gives_nothing_is_noted(monkeypatch, t
     write_module("class Net(nn.Module):\n    def forward(self, x):\n        return x.relu()\n")
     notes = export("net.py:Net", ["x:float32[N,T]"], SPACE).notes
     assert any("the module ran in no fork" in n for n in notes)
+
+
+LARGEST = """
+LARGEST = 0
+
+class Net(nn.Module):
+    def forward(self, x):
+        global LARGEST
+        LARGEST = max(LARGEST, x.shape[1])
+        return x + torch.linspace(0, 1, LARGEST)[: x.shape[1]]
+"""
+
+
+def test_a_largest_size_so_far_is_seen_between_the_ends(export, write_module):
+    write_module(LARGEST)
+    with pytest.raises(AccuracyError, match=r"forward keeps `LARGEST` of `net\.py` from the first call of a process"):
+        export("net.py:Net", ["x:float32[N,T]"], "N=1:2:4 T=1:5:9")
