@@ -56,6 +56,14 @@ class Counting(Protocol):
 
 
 @runtime_checkable
+class Branching(Protocol):
+    """An original that may be another function in FP64."""
+
+    def is_another_in_fp64(self, inputs: Mapping[str, Array]) -> bool:
+        """Whether it takes another path there."""
+
+
+@runtime_checkable
 class Summing(Protocol):
     """An original whose normalisations can be run with their sums added up in another order."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import EndlessError, InvalidRequestError, TrtconvError
 from trtconv.core.tensors import TensorSpec
+from trtconv.proof.noise.breakdown import breaks_down
 from trtconv.proof.noise.noise_floor import (
     NoiseFloor,
     OutputProfile,
@@ -18,7 +19,6 @@ from trtconv.proof.noise.noise_floor import (
 from trtconv.proof.noise.pinned import exact_at, measured_at
 from trtconv.proof.noise.rounding import (
     TIES,
-    breaks_down,
     flush_errors,
     has_flips,
     jump_errors,

@@ -17,6 +17,7 @@ from trtconv.core.tensors import TensorSpec
 from trtconv.export.lasting.process_settings import settings_of_user
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.noise.endless_runs import RunLimit
+from trtconv.export.module.noise.other_paths import takes_another_path
 from trtconv.export.module.noise.ranked import RANKING, Reranked, stable_sorts
 from trtconv.export.module.noise.run_errors import errors_of_module
 from trtconv.export.module.noise.threads import FasterThreads
@@ -79,6 +80,8 @@ class ModuleRunner:
     limit = RunLimit()
     wide = False
     twin_of: ModuleRunner | None = None
+    # Whether its FP64 takes another path; not known until its noise is implausible.
+    other_path: bool | None = None
 
     def __init__(
         self,
@@ -123,8 +126,14 @@ class ModuleRunner:
         return weight_bytes(self.module)
 
     def exact(self) -> ModuleRunner | None:
-        """The module in FP64; None when it is too large to copy or cannot be copied."""
-        return exact_twin(self)
+        """The module in FP64; None when it is too large to copy, cannot be copied, or is another function there."""
+        return None if self.other_path else exact_twin(self)
+
+    def is_another_in_fp64(self, inputs: Mapping[str, Array]) -> bool:
+        """Whether FP64 takes another path through the module; what is seen at the first inputs holds for all."""
+        if self.other_path is None:
+            self.other_path = takes_another_path(self, inputs)
+        return self.other_path
 
     def perturbed(self, seed: int) -> ModuleRunner | None:
         """The module with each weight moved by at most one unit in its last place; None as for `exact`."""

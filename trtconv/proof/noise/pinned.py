@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trtconv.proof.original import Gated, Logistic, Original, Reordering, Resampling, Run, Summing
+from trtconv.proof.original import Branching, Gated, Logistic, Original, Reordering, Resampling, Run, Summing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +61,10 @@ class PinnedOriginal:
     def exact(self) -> Run | None:
         """The same in FP64 (`exact_at`)."""
         return exact_at(self.original.exact(), self.sample)
+
+    def is_another_in_fp64(self, inputs: Mapping[str, Array]) -> bool:
+        """Whether the original takes another path in FP64."""
+        return isinstance(self.original, Branching) and self.original.is_another_in_fp64(inputs)
 
     def perturbed(self, seed: int) -> Run | None:
         """None: its weights stay as they are."""
