@@ -75,6 +75,7 @@ def test_random_graphs(target):
     assert not problem_list
 
 
+@pytest.mark.slow
 def test_the_graphs_are_what_they_should_be():
     rules, ops = set(), set()
     for seed in range(26):

@@ -120,6 +120,7 @@ def test_pointers_of_another_context(memory):
     assert memory.owns(8192)
 
 
+@pytest.mark.slow
 def test_a_session_from_four_threads_frees_all_it_took(fake, memory):
     session = EngineSession(fake_tensorrt, (object(), fake_tensorrt.Engine()), memory, "fake 8.6", {})
     failures = []

@@ -22,6 +22,7 @@ def out(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_digits_keep_their_contract_in_int8(out):
     facts = json.loads((out / "model.tune.json").read_text())
     assert facts["baseline"]["judging"] > 0.95

@@ -140,6 +140,7 @@ def test_an_expression_by_its_own_name_bounds_nothing(write_module, export):
     assert not any("joined by an If" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_computed_sizes_of_one_are_no_paths(write_module, export):
     """At H=2 a side is 1 long, and torch asks that of each broadcast; one graph holds all sizes."""
     guard = "  - Not all values of H = L['x'].size()[2] in the specified range 2 <= H satisfy the generated guard {}.\n"

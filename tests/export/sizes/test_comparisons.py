@@ -76,6 +76,7 @@ def test_a_size_in_a_text_stays_a_size():
         torch.export.export(Tells(), (torch.ones(9),), dynamic_shapes=shapes, strict=False)
 
 
+@pytest.mark.slow
 def test_distributions_check_their_arguments_as_before():
     """In a process of its own: here another test may have had a function compiled."""
     code = (

@@ -74,6 +74,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_tensors_made_of_a_size_alone(export, write_module):
     write_module(CREATED)
     result = export("net.py:Net", ["x:float32[N,W]"], "N=1:2:3 W=1:5:12")

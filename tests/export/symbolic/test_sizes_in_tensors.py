@@ -63,6 +63,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_new_tensors_of_sizes_stay_sizes(export, write_module, tmp_path):
     write_module(NEW)
     export("net.py:Net", ["x:float32[N,2,H,W]"], "N=1:1:2 H=3:8:17 W=3:12:17", exporter="dynamo")

@@ -252,6 +252,7 @@ def test_bad_requests():
         convert_precision(norm.model(), "bf16")
 
 
+@pytest.mark.slow
 def test_linear_in_the_number_of_nodes():
     def seconds(count: int) -> float:
         body = "a0 = MatMul(x, w)\n" + "\n".join(

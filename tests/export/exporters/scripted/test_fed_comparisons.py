@@ -36,6 +36,7 @@ CUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("before", "compared"), BEYOND.values(), ids=BEYOND)
 def test_whole_numbers_beyond_64_bits_are_seen(write_module, export, before, compared):
@@ -57,6 +58,7 @@ def test_int_cuts_a_number_of_the_loop(write_module, export, load, compared, fed
     assert expected[0] > 0 or "==" not in compared
 
 
+@pytest.mark.slow
 def test_int_cuts_a_number_in_a_script_of_the_users_own(write_module, export, load):
     import torch
 

@@ -119,6 +119,7 @@ def test_a_loop_over_steps_is_exported_for_all_their_numbers(name, write_module,
     assert not any("Sequence" in operator for operator in operators(result.model))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "weight"), [("Cell", "cell.weight_hh"), ("Inner", "steps.cell.weight_hh")])
 def test_weights_keep_their_names(name, weight, write_module, export):
@@ -146,6 +147,7 @@ class Ceilings(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_only_what_a_loop_counts_is_counted_in_whole_numbers(write_module, export):
     """ceil(-4 / 3) is -1, and (-4 + 2) / 3 is 0."""
     write_module(CEILINGS)

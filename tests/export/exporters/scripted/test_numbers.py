@@ -117,6 +117,7 @@ class Net(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_a_script_of_the_users_own_keeps_its_numbers_and_is_told(write_module, export):
     write_module(SCRIPTED)
     result = export("net.py:Net", ["x:float32[N,T]"], "N=1:2:3 T=3:5:6", exporter="torchscript")

@@ -53,8 +53,8 @@ def test_the_noise_is_that_of_moved_inputs_then():
 
 def test_a_baked_number_does_not_pass_for_noise(export, write_module):
     write_module(
-        "class Net(nn.Module):\n    def forward(self, x):\n        if x.dtype == torch.float64:\n            x = x / 255\n"
-        "        return x + 0.02 * x[0].tolist()[0]\n"
+        "class Net(nn.Module):\n    def forward(self, x):\n        if x.dtype == torch.float64:\n"
+        "            x = x / 255\n        return x + 0.02 * x[0].tolist()[0]\n"
     )
     with pytest.raises(AccuracyError):
         export("net.py:Net", ["x:float32[N,T]"], "N=1:2:4 T=1:5:9")

@@ -25,6 +25,7 @@ def compare(write_module, export, load, outputs, most=0):
         assert int((a.numpy() != b).sum()) <= most, index
 
 
+@pytest.mark.slow
 def test_comparisons_are_with_the_rounded_number(write_module, export, load):
     compare(
         write_module, export, load,
@@ -42,6 +43,7 @@ def test_products_and_quotients_are_with_the_number_itself(write_module, export,
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_functions_with_a_number(write_module, export, load):
     compare(
         write_module, export, load,

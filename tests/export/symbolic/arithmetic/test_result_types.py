@@ -76,6 +76,7 @@ def test_a_type_that_the_input_has_adds_nothing(write_module, export, load):
     assert not [n for n in model.graph.node if n.op_type == "Cast"]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("factory", ["Net", "make"], ids=["of ours", "of the user's"])
 def test_in_a_script_with_a_loop_too(write_module, export, load, factory):
