@@ -119,14 +119,21 @@ def test_a_mode_is_put_back_by_the_module_itself():
 class LeavesASize(nn.Module):
     last = 0
 
+    def __init__(self):
+        super().__init__()
+        self.sizes, self.largest = [], {}
+
     def forward(self, x):
         type(self).last = x.shape[0]
+        self.sizes.append(x.shape[0])
+        self.largest["N"] = max(self.largest.get("N", 0), x.shape[0])
         return x * 2
 
 
 def test_no_symbol_of_a_trace_is_left(tmp_path):
-    trtconv.convert(LeavesASize(), output=tmp_path, **REQUEST)
-    assert type(LeavesASize.last) is int
+    module = LeavesASize()
+    trtconv.convert(module, output=tmp_path, **REQUEST)
+    assert {type(size) for size in (LeavesASize.last, module.largest["N"], *module.sizes)} == {int}
 
 
 def test_lazy_layers_are_refused_and_left_as_they_are(tmp_path):

@@ -217,13 +217,16 @@ def _choose_repeatable(job: ExportTask, clock: Clock, first: FirstState) -> Chos
     from trtconv.export.lasting.notes import lasting_state
     from trtconv.export.lasting.outside import NamesOutside
     from trtconv.export.module.noise.repeatable import require_same_after_many_calls
+    from trtconv.export.sizes.shape_caches import same_attributes
 
-    cheapest, names = job.samples.cheapest, NamesOutside.of(job.runner.module)
+    cheapest, module = job.samples.cheapest, job.runner.module
+    names = NamesOutside.of(module)
     try:
         try:
-            choice = choose(job)
+            with same_attributes(module):
+                choice = choose(job)
         finally:
-            names.restore(job.runner.module)
+            names.restore(module)
     except AccuracyError as error:
         # A file cannot equal what changes from call to call; that is then the cause to tell.
         require_same_after_many_calls(job.runner, cheapest)

@@ -152,6 +152,26 @@ def same_containers(module: nn.Module) -> Iterator[None]:
                 attribute.space[attribute.name] = attribute.value
 
 
+@contextmanager
+def same_attributes(module: nn.Module) -> Iterator[None]:
+    """After the block attributes hold what they held, and containers what was in them: a trace leaves its symbols."""
+    before = attributes(module)
+    try:
+        yield
+    finally:
+        now = attributes(module)
+        for slot, attribute in before.items():
+            if slot not in now or attribute.same(now[slot]):
+                continue
+            if type(attribute.value) in (list, deque):
+                attribute.value.clear()
+                attribute.value.extend(attribute.content)
+            elif isinstance(attribute.value, dict) and attribute.name not in STRUCTURE:
+                attribute.value.clear()
+                attribute.value.update(attribute.content)
+            _restore(attribute, attribute.value)
+
+
 def find_shape_caches(
     runner: ModuleRunner, before: Mapping[Slot, CachedAttribute], samples: Sequence[ReferenceSample]
 ) -> ShapeCaches:
