@@ -114,7 +114,7 @@ class A8300Convolutions(nn.Module):
         return self.a(x), self.b(x), self.c(x), self.d(x), self.e(x, output_size=(2 * h, 2 * w - 1))
 
 
-@attack("x:float32[N,4,T]", dims="N=1:2:3 T=1:4:7", kinds=FINITE)
+@attack("x:float32[N,4,T]", dims="N=2:2:3 T=1:4:7", kinds=FINITE)
 class A8301NormsOfFewElements(nn.Module):
     """GroupNorm with as many groups as channels at T=1, instance norm guarded by the size, LayerNorm over the channels, RMSNorm, local response."""
 
