@@ -307,8 +307,8 @@ def _restore(attribute: CachedAttribute, value: Any) -> None:
 def _named(changed: CachedAttribute, before: Mapping[Slot, CachedAttribute]) -> str:
     """The name of an attribute; of the parts and parameters of a module that of the first that came or went."""
     first = before.get(changed.slot)
-    if changed.name not in STRUCTURE or first is None:
-        return changed.name
+    if changed.name not in (PARTS, "_parameters") or first is None:
+        return changed.name.lstrip("_") if changed.name in STRUCTURE else changed.name
     names = [*changed.content, *first.content]
     return str(next(n for n in names if changed.content.get(n) is not first.content.get(n)))
 

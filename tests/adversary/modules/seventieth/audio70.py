@@ -75,7 +75,7 @@ def A8174EnergyVad(self, x):
     return h, (d > 0).sum(1), h.sum(1), first
 
 
-@forward(W, dims=DW, kinds=("normal", "unit", "ones", "ascending", "zeros"))
+@forward(W, dims=DW, kinds=("normal", "unit", "ones", "ascending", "zeros"), refused="the path through the module depends on the size:")
 def A8175PitchByAutocorrelation(self, x):
     """Autocorrelation of each lag by a loop over lags under the size, normalised, first argmax beyond lag 2, Hz by integer rate over lag, zero where weak."""
     y = x - x.mean(1, keepdim=True)
@@ -90,7 +90,7 @@ def A8175PitchByAutocorrelation(self, x):
     return r, torch.where(v > 0.3, 16000 / (i + 2), 0.0), 16000 // (i + 2)
 
 
-@forward(W, dims="N=1:2:3 T=1:8:15", kinds=FINITE)
+@forward(W, dims="N=1:2:3 T=2:8:15", kinds=FINITE)
 def A8176MuLawAndDelta(self, x):
     """mu-law there and back with 256 levels by floor of x + 0.5, CMVN over time by a sliding window through cumsum, regression deltas by conv with replicated ends."""
     y = x.clamp(-1, 1)

@@ -51,7 +51,7 @@ def A8239SquareGrid(self, x):
     return x[:, : k * k].reshape(x.shape[0], k, k), x[:, : -(-t // 3)], x[:, (-t // 2) % t :]
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the path through the module depends on the size:")
 def A8240LoopWithBreak(self, x):
     """A loop over a size with break and continue by the counter and the size."""
     t = x.shape[1]

@@ -143,7 +143,7 @@ def A8201Quadrants(self, x, y):
     )
 
 
-@forward("i:int32[N,T]=16777210:33554450", "j:int64[N,T]=4611686018427387000:4611686018427387903", dims=D)
+@forward("i:int32[N,T]=16777210:33554450", "j:int64[N,T]=4611686018427387000:4611686018427387903", dims=D, refused="the value range")
 def A8202FarIntegers(self, i, j):
     """Sums and means of integers beyond 2**24, comparisons of neighbours there, int to float and back, products that need 64 bits, min and max and argmax of them."""
     k = i.long()
@@ -250,7 +250,7 @@ def A8207CastsThatCut(self, x):
     )
 
 
-@forward(X, dims=D, kinds=FINITE, feeds=(halves(3, 9),))
+@forward(X, dims=D, kinds=FINITE, feeds=(halves(3, 9),), refused="from tests/adversary/modules/seventieth/numerics")
 def A8208DoubleConstants(self, x):
     """A float64 constant vector among floats (result double), a 0-d double tensor (stays float), a numpy scalar, an int tensor over a float, a sum in double of floats, a comparison at 0.1 in double."""
     v = torch.tensor([0.1, 0.2], dtype=torch.float64, device=x.device)
@@ -267,7 +267,7 @@ def A8208DoubleConstants(self, x):
     )
 
 
-@forward(X, dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+@forward(X, dims="N=1:2:3 T=1:5:9", kinds=FINITE, refused="the path through the module depends on the size:")
 def A8209SizesInArithmetic(self, x):
     """Window ends by ceil, floor, isqrt, log2 and bit_length of sizes, a loop with break and continue, min and max of sizes and Python's negative floor, tuples reversed."""
     n, t = x.shape

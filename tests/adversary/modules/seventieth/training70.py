@@ -295,7 +295,7 @@ class A8222LazyAndMeta(nn.Module):
         return y if self.extra is None else y + self.extra
 
 
-@attack(X, dims=D)
+@attack(X, dims=D, refused="the lazy layers of tests.adversary.modules.seventieth.traini")
 class A8223StillLazy(nn.Module):
     """A lazy layer that nobody has run: its sizes come with the first call."""
 

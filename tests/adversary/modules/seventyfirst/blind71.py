@@ -19,7 +19,7 @@ KEPT = threading.local()
 TABLES: list[torch.Tensor] = []
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `A8341NtkByClass.longest` ")
 class A8341NtkByClass(nn.Module):
     """Rotary angles whose base is by the longest size seen, in an attribute of the module's class."""
 
@@ -30,21 +30,21 @@ class A8341NtkByClass(nn.Module):
         return x * torch.cos(torch.arange(x.shape[1]) / self.longest)
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="forward keeps `FIRST` of `blind71.py` fr")
 def A8342FirstSizeInDict(self, x):
     """Positions in units of the first size, in a global dict."""
     first = FIRST.setdefault("t", int(x.shape[1]))
     return x + torch.arange(x.shape[1]) / first
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="forward keeps something outside of the module from the first")
 def A8343FirstSizeInEnvironment(self, x):
     """The same in the environment."""
     first = int(os.environ.setdefault("A8343_FIRST", str(int(x.shape[1]))))
     return x + torch.arange(x.shape[1]) / first
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="forward keeps `KEPT` of `blind71.py` fro")
 def A8344FirstSizeInThread(self, x):
     """The same in a thread-local."""
     if not hasattr(KEPT, "first"):
@@ -52,7 +52,7 @@ def A8344FirstSizeInThread(self, x):
     return x + torch.arange(x.shape[1]) / KEPT.first
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="forward keeps `TABLES` of `blind71.py` f")
 def A8345TableInList(self, x):
     """A table in a global list, made again where it is too short and kept otherwise, as caches of positions are; its values are by its own length."""
     if not TABLES or len(TABLES[-1]) < x.shape[1]:
@@ -60,7 +60,7 @@ def A8345TableInList(self, x):
     return x * TABLES[-1][: x.shape[1]]
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the module returns a different")
 def A8346FirstRowsInFunction(self, x):
     """The greatest count of rows seen, as an attribute of a function, in an average that one row does not have."""
     rows.most = max(rows.most, int(x.shape[0]))

@@ -55,7 +55,7 @@ def A8260NumelBranch(self, x):
     return x.reshape(x.shape[0], -1).sum(1)
 
 
-@forward("x:float32[N,H,W]", dims="N=1:2:3 H=1:4:6 W=1:4:6", kinds=FINITE)
+@forward("x:float32[N,H,W]", dims="N=1:2:3 H=1:4:6 W=1:4:6", kinds=FINITE, refused="the path through the module depends on the size:")
 def A8261Contiguity(self, x):
     """A transposed view is contiguous when a side is 1: another branch; strides used as numbers."""
     y = x.transpose(1, 2)
@@ -81,7 +81,7 @@ def A8263NoneInputs(self, x, mask=None, z=None):
     return x * z if mask is None else x.masked_fill(mask, 0)
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the path through the module depends on the values of the inp")
 def A8264AnyNegative(self, x):
     """if (x < 0).any(): another formula."""
     if (x < 0).any():
@@ -89,14 +89,14 @@ def A8264AnyNegative(self, x):
     return x * x
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the path through the module depends on the size:")
 def A8265ItemScale(self, x):
     """x.max().item() as a python number in a clamp, a power and a condition."""
     m = x.max().item()
     return x / m if m > 1 else x - m
 
 
-@forward(X, dims=D, kinds=FINITE, feeds=(halves(2, 5),))
+@forward(X, dims=D, kinds=FINITE, feeds=(halves(2, 5),), refused="the path through the module depends on the values of the inp")
 def A8266ConvergingLoop(self, x):
     """Newton's square root until the step is small, at most 50 steps."""
     a = x.abs() + 0.5
@@ -109,7 +109,7 @@ def A8266ConvergingLoop(self, x):
     return y
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the path through the module depends on the size:")
 def A8267AssertPositive(self, x):
     """assert on values, try/except around an op, then a fallback."""
     try:
@@ -119,7 +119,7 @@ def A8267AssertPositive(self, x):
         return torch.stack((x.sum(1), x.amax(1)), 1)
 
 
-@forward("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=("normal", "halves", "zeros"))
+@forward("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=("normal", "halves", "zeros"), refused="the exported model differs from the module: output")
 def A8268TolistWeights(self, x):
     """x[0].tolist() as python floats, sorted in python, a rank as a weight."""
     v = x[0].tolist()
@@ -204,7 +204,7 @@ def A8275AdvancedMixed(self, x, i):
     return a, y, s, p
 
 
-@forward("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE)
+@forward("x:float32[N,T]", dims="N=1:2:4 T=2:5:9", kinds=FINITE, refused="the path through the module depends on the size:")
 def A8276InplaceViews(self, x):
     """In-place: column adds, t_(), chunk writes, out= arguments, swaps by tuple assignment through views."""
     y = x.clone()

@@ -37,7 +37,7 @@ class Slotted:
         self.longest = 0
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `LONGEST` of `memory71.py`")
 class A8305ContextVar(nn.Module):
     """The longest size in a contextvar."""
 
@@ -46,7 +46,7 @@ class A8305ContextVar(nn.Module):
         return x + torch.linspace(0, 1, LONGEST.get())[: x.shape[1]]
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `Registry.longest` from th")
 class A8306RegistryClass(nn.Module):
     """The longest size in an attribute of a class that is no module."""
 
@@ -55,7 +55,7 @@ class A8306RegistryClass(nn.Module):
         return x + torch.linspace(0, 1, Registry.longest)[: x.shape[1]]
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps something outside of the module from the first")
 class A8307SlottedState(nn.Module):
     """The longest size in an object with slots."""
 
@@ -69,7 +69,7 @@ class A8307SlottedState(nn.Module):
         return x + torch.linspace(0, 1, s.longest)[: x.shape[1]]
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `longest` of `Net.forward`")
 def A8308NonlocalState():
     """The longest size in a variable of the factory, by nonlocal."""
     longest = 0
@@ -83,7 +83,7 @@ def A8308NonlocalState():
     return Net()
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `A8309DefaultArgument.forw")
 class A8309DefaultArgument(nn.Module):
     """The longest size in a mutable default argument."""
 
@@ -92,7 +92,7 @@ class A8309DefaultArgument(nn.Module):
         return x + torch.linspace(0, 1, seen[0])[: x.shape[1]]
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps something outside of the module from the first")
 class A8310Environment(nn.Module):
     """The first size in an environment variable."""
 
@@ -101,7 +101,7 @@ class A8310Environment(nn.Module):
         return x / first
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `STEPS` of `memory71.py` f")
 class A8311GlobalFloat(nn.Module):
     """A global float, rebound at the first call to the square root of the size."""
 
@@ -112,7 +112,7 @@ class A8311GlobalFloat(nn.Module):
         return x / STEPS
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `NAMES` of `memory71.py`, ")
 class A8312FunctionAttribute(nn.Module):
     """The longest size as an attribute of a helper function, another in a SimpleNamespace."""
 
@@ -131,7 +131,7 @@ def helper(t):
     return torch.arange(t) / helper.first
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps 'at' from its first call a")
 class A8313IteratorState(nn.Module):
     """An iterator that is consumed until it is at the size: next() goes on from the longest size."""
 
@@ -146,7 +146,7 @@ class A8313IteratorState(nn.Module):
         return x * self.at
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps something outside of the module from the first")
 class A8314TorchGlobal(nn.Module):
     """The longest size kept on the module object of torch.nn.functional."""
 
@@ -162,7 +162,7 @@ def A8315FinfoAndItem(self, x, m):
     return torch.where(m, torch.finfo(x.dtype).min, x * w)
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the exported model differs from the module: output")
 def A8316EpsByDtype(self, x):
     """Another formula for doubles, and a value baked by tolist."""
     k = 1.0 if x.dtype == torch.float32 else 3.0
@@ -170,7 +170,7 @@ def A8316EpsByDtype(self, x):
     return x * k + w
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the exported model differs from the module: output")
 def A8317ScaleByDtype(self, x):
     """Doubles are taken to be bytes, and a constant by the number of elements in numpy that is baked."""
     if x.dtype == torch.float64:
@@ -178,7 +178,7 @@ def A8317ScaleByDtype(self, x):
     return x + float(x.detach().numpy().mean())
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the exported model differs from the module: output")
 def A8332BakedMeanBehindDtype(self, x):
     """Doubles are taken to be bytes, and a small correction by a number read from the values."""
     if x.dtype == torch.float64:
@@ -186,13 +186,13 @@ def A8332BakedMeanBehindDtype(self, x):
     return x + 0.02 * x[0].tolist()[0]
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the exported model differs from the module: output")
 def A8333DoublesAsMasks(self, x):
     """finfo(dtype).min among the outputs, which doubles hold further down, and a number read from the values for the others."""
     return torch.cat((x * x[0].tolist()[0], x.new_full((x.shape[0], 1), torch.finfo(x.dtype).min)), 1)
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="the module returns a different")
 def A8334LastSizeSeen(self, x):
     """The greatest count of rows in a class attribute scales the sum."""
     Registry.rows = max(getattr(Registry, "rows", 1), x.shape[0])

@@ -14,7 +14,7 @@ D = "N=1:2:4 T=1:5:9"
 SCALES = {torch.float32: 1.0, torch.float16: 0.5, torch.float64: 0.25}
 
 
-@forward("x:float32[N,T]=0.1:9", dims=D, kinds=("normal", "unit"))
+@forward("x:float32[N,T]=0.1:9", dims=D, kinds=("normal", "unit"), refused="the module cannot be exported: the exporter has no form of v")
 def A8347BitTrick(self, x):
     """The fast inverse square root by its bits, one Newton step."""
     i = 0x5F3759DF - (x.view(torch.int32) >> 1)
@@ -31,7 +31,7 @@ class A8348ScaleTableByDtype(nn.Module):
         return x * SCALES[x.dtype] - lo * 0.05
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="the exported model differs from the module: output")
 class A8349RoundToPrecision(nn.Module):
     """Rounded to 2 digits, for doubles to 6; the mean by numpy is taken off with a small weight."""
 

@@ -34,7 +34,7 @@ class A8241LruCachedTable(nn.Module):
         return x + p, x * self.table(x.shape[1] + 1, x.dtype)[1:]
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="the module returns a different")
 class A8242LruCacheMutated(nn.Module):
     """A cached table that each call adds one to, so that the answer depends on how often a size was seen."""
 
@@ -48,7 +48,7 @@ class A8242LruCacheMutated(nn.Module):
         return x * p
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `BIGGEST` of `state71.py` ")
 class A8243CacheGrowsInGlobal(nn.Module):
     """Positions cached in a global at the biggest size seen so far, scaled by that size."""
 
@@ -59,7 +59,7 @@ class A8243CacheGrowsInGlobal(nn.Module):
         return x + p[: x.shape[1]]
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps `LOCAL` of `state71.py` fr")
 class A8244ThreadLocalScale(nn.Module):
     """A scale in a thread-local, set by the first call from its values."""
 
@@ -129,7 +129,7 @@ class A8247GetattrMakesLayers(nn.Module):
         return x * getattr(self, f"w_{x.shape[1]}")
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps 'size', 'window' from its ")
 class A8248CachedPropertyFirstSize(nn.Module):
     """A cached_property that remembers the first size in which it was asked."""
 
@@ -145,7 +145,7 @@ class A8248CachedPropertyFirstSize(nn.Module):
         return F.conv1d(x[:, None], w[None, None], padding=len(w) // 2)[:, 0]
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="the module returns a different")
 class A8249ClassAttributeMinimum(nn.Module):
     """A class attribute with the smallest value ever seen, subtracted from the input."""
 
@@ -175,7 +175,7 @@ class A8250EvalFolds(nn.Module):
         return x * self.w
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="from its first call and depends on it")
 class A8251HookDoubles(nn.Module):
     """A forward hook that removes itself after its first call, a pre-hook that pads to even sizes, a state that counts."""
 
@@ -210,7 +210,7 @@ class A8252HookKeepsLast(nn.Module):
         return y, f / (f.norm(dim=1, keepdim=True) + 1e-6)
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="the module returns a different")
 class A8253StreamingMean(nn.Module):
     """A buffer with the running mean over calls, read before it is updated: the first call of each module sees zero."""
 
@@ -224,7 +224,7 @@ class A8253StreamingMean(nn.Module):
         return y
 
 
-@attack(X, dims=D, kinds=FINITE)
+@attack(X, dims=D, kinds=FINITE, refused="forward keeps 'pe' from its first call a")
 class A8254BufferGrows(nn.Module):
     """A positional buffer that is re-registered at twice the size when it is too short; its values depend on its length."""
 
@@ -263,7 +263,7 @@ class A8255PrunedSetter(nn.Module):
         return y.sum(1) if self.mode == "sum" else y.amax(1)
 
 
-@forward(X, dims=D, kinds=FINITE)
+@forward(X, dims=D, kinds=FINITE, refused="forward keeps `SEEN` of `state71.py` fro")
 def A8256SeenSizes(self, x):
     """A memo by id of the input and its size in a module global: results are returned again for the same key."""
     key = x.shape[0] * 100 + x.shape[1]
