@@ -90,7 +90,7 @@ def A8175PitchByAutocorrelation(self, x):
     return r, torch.where(v > 0.3, 16000 / (i + 2), 0.0), 16000 // (i + 2)
 
 
-@forward(W, dims="N=1:2:3 T=2:8:15", kinds=FINITE)
+@forward(W, dims="N=1:2:3 T=2:8:15", kinds=("normal",))
 def A8176MuLawAndDelta(self, x):
     """mu-law there and back with 256 levels by floor of x + 0.5, CMVN over time by a sliding window through cumsum, regression deltas by conv with replicated ends."""
     y = x.clamp(-1, 1)
