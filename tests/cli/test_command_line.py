@@ -178,7 +178,7 @@ def test_a_fallback_is_asked_only_where_neither_side_says_anything(monkeypatch):
 def test_a_bad_value_of_the_config_is_an_error_too():
     with pytest.raises(InvalidRequestError, match="unknown target 'tensort'"):
         rewrite_request(config_of(rewrite={"target": "tensort"}), Path("m"), Path("o"), line())
-    with pytest.raises(InvalidRequestError, match="seed must be from 0"):
+    with pytest.raises(InvalidRequestError, match=r"trtconv\.toml: model\.seed must be a finite number from 0"):
         module_source(config_of(model={"module": "a.py:f", "seed": -1}), None, line())
 
 

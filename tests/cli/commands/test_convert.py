@@ -160,7 +160,7 @@ def test_a_module_that_gives_nothing_but_nan_proves_nothing(trtconv, net, tmp_pa
         (("--workspace", "0B"), "a workspace of 0 bytes"),
         (("--seed", "-1"), "-1 is not in the range"),
         (("--config", "pad.toml"), "unknown way to pad 'refelct'. Did you mean 'reflect'"),
-        (("--config", "level.toml"), "there is no optimization level 9"),
+        (("--config", "level.toml"), "level.toml: build.opt_level must be a finite number from 0 to 5, got 9"),
         (("--config", "precision.toml"), "unknown precision 'fp4'"),
     ],
 )
