@@ -21,6 +21,7 @@ from trtconv.cli.echo import echo
 from trtconv.cli.files import Confinement
 from trtconv.cli.termination import INTERRUPTED, terminable, within_limits
 from trtconv.core.errors import InvalidRequestError, LimitError, TrtconvError, did_you_mean
+from trtconv.core.files.current_folder import current_folder
 from trtconv.core.processors import thread_variables
 from trtconv.core.text.error_text import error_text
 
@@ -291,7 +292,7 @@ def show_error(error: BaseException) -> int:
         print_error(TrtconvError(f"this machine has too little memory{detail}", hint="make the ranges smaller"))
     elif isinstance(error, OSError):
         file_name = f" '{error.filename}'" if error.filename else ""
-        if not file_name and error.errno == errno.ENOENT and not _is_there():
+        if not file_name and error.errno == errno.ENOENT and current_folder() is None:
             print_error(TrtconvError("the current folder was removed", hint="go to another one: cd"))
             return 1
         nameless = not file_name and error.errno == errno.ENOSPC
@@ -301,11 +302,3 @@ def show_error(error: BaseException) -> int:
         echo(f"internal error: {type(error).__name__}: {error_text(error)}", err=True)
         echo("  -> this is a bug of trtconv; run again with --debug and report what it prints", err=True)
     return 1
-
-
-def _is_there() -> bool:
-    """False where the current folder was removed."""
-    try:
-        return bool(os.getcwd())
-    except OSError:
-        return False

@@ -215,18 +215,14 @@ def _choose_repeatable(job: ExportTask, clock: Clock, first: FirstState) -> Chos
     """The file that equals the module, which has to compute the same after many calls."""
     from trtconv.export.exporters.choice import choose
     from trtconv.export.lasting.notes import lasting_state
-    from trtconv.export.lasting.outside import NamesOutside
+    from trtconv.export.lasting.outside import same_names
     from trtconv.export.module.noise.repeatable import require_same_after_many_calls
     from trtconv.export.sizes.shape_caches import same_attributes
 
     cheapest, module = job.samples.cheapest, job.runner.module
-    names = NamesOutside.of(module)
     try:
-        try:
-            with same_attributes(module):
-                choice = choose(job)
-        finally:
-            names.restore(module)
+        with same_attributes(module), same_names(module):
+            choice = choose(job)
     except AccuracyError as error:
         # A file cannot equal what changes from call to call; that is then the cause to tell.
         require_same_after_many_calls(job.runner, cheapest)

@@ -150,3 +150,10 @@ def original_of_source(source: str) -> str:
     if source == DATA:
         return UNQUANTISED
     return FILE if source.endswith(".onnx") else MODULE
+
+
+def widened(inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The inputs with FP32 and FP16 as FP64."""
+    import numpy as np
+
+    return {n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()}

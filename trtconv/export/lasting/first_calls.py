@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from trtconv.core.errors import AccuracyError
 from trtconv.export.lasting.notes import FirstState, changed_outside
-from trtconv.export.module.noise.first_call import changed_inside
+from trtconv.export.module.noise.first_call import NO_CALL_BEFORE, changed_inside
 from trtconv.export.module.noise.repeatable import difference, of_other_shapes, quoted_names
 from trtconv.export.module.noise.threads import one_thread
 
@@ -63,7 +63,7 @@ def require_nothing_left_outside(
             raise AccuracyError(
                 f"forward keeps {kept_in} from the first call of a process and depends on it: '{differs.output}' at "
                 f"{sample.point} is another one when that is the first call",
-                hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
+                hint=NO_CALL_BEFORE,
             )
     return samples
 

@@ -60,18 +60,10 @@ class NamesOutside:
         """The values of now."""
         return cls({slot: value for slot, value in outside_slots(module) if slot.settable})
 
-    def restore(self, module: nn.Module) -> None:
-        """Give names these values again: while a module is traced, one may get a size that is a symbol."""
-        now = dict(outside_slots(module))
-        for slot, value in self.values.items():
-            if slot in now and now[slot] is not value:
-                slot.put(value)
-
     @contextmanager
     def put_back(self, module: nn.Module) -> Iterator[None]:
         """For the time of the block names have these values; what was written into those is not taken back."""
-        now = dict(outside_slots(module))
-        moved = [(slot, now[slot]) for slot, value in self.values.items() if slot in now and now[slot] is not value]
+        moved = self._moved(module)
         try:
             for slot, _ in moved:
                 slot.put(self.values[slot])
@@ -79,6 +71,23 @@ class NamesOutside:
         finally:
             for slot, value in moved:
                 slot.put(value)
+
+
+    def _moved(self, module: nn.Module) -> list[tuple[Slot, Any]]:
+        """The names that have other values by now, with those."""
+        now = dict(outside_slots(module))
+        return [(slot, now[slot]) for slot, value in self.values.items() if slot in now and now[slot] is not value]
+
+
+@contextmanager
+def same_names(module: nn.Module) -> Iterator[None]:
+    """After the block names outside have the values that they had: a trace gives one a size that is a symbol."""
+    before = NamesOutside.of(module)
+    try:
+        yield
+    finally:
+        for slot, _ in before._moved(module):
+            slot.put(before.values[slot])
 
 
 def outside_slots(module: nn.Module) -> Iterator[tuple[Slot, Any]]:

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from trtconv.core.files.current_folder import current_folder
+
 # numpy.seterr: "The default is to warn of overflow, division by zero and invalid values".
 DEFAULTS: dict[str, Any] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 AUTOCASTING = ("cpu", "cuda")
@@ -31,20 +33,13 @@ class ProcessSettings:
     @classmethod
     def now(cls) -> ProcessSettings:
         """As the process is set."""
-        return cls(_current_folder(), tuple(np.geterr().items()))
+        return cls(current_folder(), tuple(np.geterr().items()))
 
     def apply(self) -> None:
         """Set the process so."""
-        if self.folder is not None and self.folder != _current_folder():
+        if self.folder is not None and self.folder != current_folder():
             os.chdir(self.folder)
         np.seterr(**dict(self.float_errors))
-
-
-def _current_folder() -> str | None:
-    try:
-        return os.getcwd()
-    except OSError:
-        return None
 
 
 @dataclass

@@ -40,6 +40,7 @@ def load_module(source: ModuleSource) -> nn.Module:
     import torch
     from torch import nn
 
+    from trtconv.export.lasting.lazy_parameters import require_weights
     from trtconv.export.module.exported_program import load_program
     from trtconv.export.module.scripted_module import callable_module
     from trtconv.export.module.weights import load_weights
@@ -71,7 +72,7 @@ def load_module(source: ModuleSource) -> nn.Module:
         load_weights(module, source.base / source.weights)
     _require_values(module, source.spec)
     if source.live is not None:
-        _require_weights(module, source.spec)
+        require_weights(module, source.spec)
     return callable_module(module.cpu())
 
 
@@ -82,21 +83,6 @@ def _require_values(module: nn.Module, spec: str) -> None:
         raise InvalidRequestError(
             f"'{spec}' has weights without values: {list_names(empty, 1)} lie on torch's meta device",
             hint="make the module on the CPU, or call to_empty() and load its weights in the factory",
-        )
-
-
-def _require_weights(module: nn.Module, spec: str) -> None:
-    """Raise InvalidRequestError for a module of the caller's whose lazy layers no call has made yet.
-
-    Made up here, their weights would be in the file and nowhere else. A factory's are drawn by its seed, as all are.
-    """
-    from torch.nn.parameter import is_lazy
-
-    lazy = [name for name, tensor in [*module.named_parameters(), *module.named_buffers()] if is_lazy(tensor)]
-    if lazy:
-        raise InvalidRequestError(
-            f"the lazy layers of {spec} have no weights yet: {list_names(lazy, 3)}",
-            hint="call the module once on an example, or load its weights, and convert it then",
         )
 
 

@@ -146,9 +146,7 @@ def same_containers(module: nn.Module) -> Iterator[None]:
         for attribute in before:
             now = attribute.space.get(attribute.name, MISSING)
             if now is not attribute.value and type(now) is type(attribute.value):
-                attribute.value.clear()
-                put_in = attribute.value.update if isinstance(attribute.value, dict) else attribute.value.extend
-                put_in(attribute.content)
+                _refill(attribute)
                 attribute.space[attribute.name] = attribute.value
 
 
@@ -163,12 +161,8 @@ def same_attributes(module: nn.Module) -> Iterator[None]:
         for slot, attribute in before.items():
             if slot not in now or attribute.same(now[slot]):
                 continue
-            if type(attribute.value) in (list, deque):
-                attribute.value.clear()
-                attribute.value.extend(attribute.content)
-            elif isinstance(attribute.value, dict) and attribute.name not in STRUCTURE:
-                attribute.value.clear()
-                attribute.value.update(attribute.content)
+            if attribute.content is not None and attribute.name not in (*STRUCTURE, CLASS):
+                _refill(attribute)
             _restore(attribute, attribute.value)
 
 
@@ -296,12 +290,19 @@ def as_before_first_call(
 def _restore(attribute: CachedAttribute, value: Any) -> None:
     if attribute.name in STRUCTURE and value is not MISSING:
         # The same dictionary: the handle of a hook removes it from there.
-        value.clear()
-        value.update(attribute.content)
+        _refill(attribute)
     elif attribute.name != CLASS:
         _put(attribute.space, attribute.name, value)
     elif value is not MISSING:
         attribute.content.__class__ = value
+
+
+def _refill(attribute: CachedAttribute) -> None:
+    """Put into the container what was in it, whoever else holds it."""
+    container, content = attribute.value, attribute.content
+    container.clear()
+    put_in = container.update if isinstance(container, dict) else container.extend
+    put_in(content)
 
 
 def _named(changed: CachedAttribute, before: Mapping[Slot, CachedAttribute]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trtconv.proof.noise.rounding import UNABLE
-from trtconv.proof.original import Original
+from trtconv.proof.original import Original, widened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,9 +21,8 @@ def breaks_down(original: Original, inputs: Mapping[str, Array], outputs: Mappin
     exact = original.exact()
     if exact is None:
         return False
-    wide = {n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()}
     try:
-        precise = exact(wide)
+        precise = exact(widened(inputs))
     except UNABLE:
         return False
     return any(

@@ -21,6 +21,7 @@ from trtconv.proof.original import (
     Run,
     Stepping,
     Summing,
+    widened,
 )
 from trtconv.proof.points import BOUNDARY
 from trtconv.proof.statistics.columns import are_whole
@@ -91,8 +92,7 @@ def rounding_errors(exact: Run, inputs: Mapping[str, Array], outputs: Mapping[st
     import numpy as np
 
     try:
-        wide = {n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()}
-        precise = exact(wide)
+        precise = exact(widened(inputs))
     except UNABLE:
         return {}
     errors = {}

@@ -45,6 +45,9 @@ HINT = (
 )
 
 
+NO_CALL_BEFORE = "an engine knows of no call before: compute it from the sizes in each call, or in __init__"
+
+
 @dataclass(frozen=True)
 class UntouchedState:
     """Of a module that was not run: its attributes by what holds them, the content of its tensors and numbers, and the
@@ -102,7 +105,7 @@ def require_independent_of_first_call(
             raise AccuracyError(
                 f"forward keeps {quoted_names(names)} from its first call and depends on it: "
                 f"'{differs.output}' at {other.point} is another one when that is the first call",
-                hint="an engine knows of no call before: compute it from the sizes in each call, or in __init__",
+                hint=NO_CALL_BEFORE,
             )
 
 
@@ -115,7 +118,6 @@ def require_no_values_of_first_call(
     """
     first = samples.items[0]
     require_same_again(runner, first)
-    require_same_large_parameters(runner.module, untouched)
     others = make(replace(first.point, seed=first.point.seed + 1))
     with _as_first_call(runner, untouched) as names:
         if not names:

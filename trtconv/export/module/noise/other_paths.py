@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from trtconv.core.errors import TrtconvError
 from trtconv.export.module.noise.twins import exact_twin
 from trtconv.export.sizes.work import watching_mode
+from trtconv.proof.noise.rounding import UNABLE
+from trtconv.proof.original import widened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,15 +35,12 @@ def takes_another_path(runner: ModuleRunner, inputs: Mapping[str, Array]) -> boo
 
     False where it cannot be run in FP64, or not be watched.
     """
-    import numpy as np
-
     twin = exact_twin(runner)
     if twin is None:
         return False
-    wide = {n: v.astype(np.float64) if v.dtype in (np.float16, np.float32) else v for n, v in inputs.items()}
     try:
-        own, exact = _steps(runner, inputs), _steps(twin, wide)
-    except (TrtconvError, RuntimeError, TypeError, NotImplementedError, AttributeError):
+        own, exact = _steps(runner, inputs), _steps(twin, widened(inputs))
+    except UNABLE:
         return False
     return len(own) != len(exact) or not all(_same(*pair) for pair in zip(own, exact, strict=True))
 

@@ -54,7 +54,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     gate = match_gate(graph, node)
     if isinstance(gate, Skip):
         return gate
-    return Found((gate.mean, *gate.nodes), partial(_build, graph=graph, gate=gate))
+    return Found((gate.mean, *gate.nodes), partial(gate_node, x=gate.x, graph=graph, gate=gate))
 
 
 def match_gate(graph: Graph, node: Node) -> ChannelGate | Skip:
@@ -116,10 +116,6 @@ def _is_of_planes(graph: Graph, mean: Node) -> bool:
 
 def _is_padded(conv: Node) -> bool:
     return conv.attr("group", 1) != 1 or any(conv.attr("pads", ())) or set(conv.attr("strides", (1,))) != {1}
-
-
-def _build(g: Replacement, graph: Graph, gate: ChannelGate) -> Value:
-    return gate_node(g, gate.x, graph, gate)
 
 
 def gate_node(g: Replacement, x: Value, graph: Graph, gate: ChannelGate) -> Value:
