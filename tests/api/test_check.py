@@ -59,7 +59,7 @@ def test_limits_and_the_baseline_are_those_of_the_command_line(here, tmp_path, m
     assert verdict.exit_code == 6
     with pytest.raises(trtconv.OverBudgetError):
         verdict.raise_if_failed()
-    with pytest.raises(trtconv.InvalidRequestError, match="--update-baseline needs --baseline"):
+    with pytest.raises(trtconv.InvalidRequestError, match='update_baseline=True needs baseline="FILE"'):
         trtconv.check("out/model.trt.onnx", update_baseline=True)
 
 

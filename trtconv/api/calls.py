@@ -9,6 +9,7 @@ from os import PathLike
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
+from trtconv.api.error_notes import with_notes
 from trtconv.api.inputs import Dims, Inputs, Ranges, folder_of, input_texts, path_of, progress_or_silence, range_texts
 from trtconv.api.keywords import command_line
 from trtconv.api.results import Conversion, Verdict, conversion
@@ -47,6 +48,7 @@ _CONVERT = (ExportRequest, BuildRequest, RewriteRequest, ConversionOptions, *_AL
 _CHECK = (CheckRequest, GateOptions, *_ALWAYS)
 
 
+@with_notes(_CONVERT)
 def convert(
     model: Module,
     *,
@@ -79,6 +81,7 @@ def convert(
         return conversion(*run_conversion(ConversionOrder(module, line), progress_or_silence(progress)))
 
 
+@with_notes(_CHECK)
 def check(
     subject: str | PathLike[str] | Conversion,
     *,
@@ -105,6 +108,7 @@ def check(
     return Verdict(report)
 
 
+@with_notes(_CHECK)
 def assert_equal(
     module: Module,
     artifact: str | PathLike[str] | Conversion,
@@ -124,6 +128,7 @@ def assert_equal(
     return verdict
 
 
+@with_notes(())
 def load(
     path: str | PathLike[str] | Conversion,
     *,

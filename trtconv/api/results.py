@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.api.error_notes import with_notes
 from trtconv.core.errors import (
     AccuracyError,
     DifferenceError,
@@ -132,6 +133,7 @@ class Verdict:
         require_distinct(map(Path, files.values()), ())
         write_reports(self.report, **{name: Path(path) for name, path in files.items()})
 
+    @with_notes(())
     def raise_if_failed(self) -> None:
         """Raise DifferenceError where outputs differ, else the TrtconvError of what is wrong; nothing when passed."""
         if self.passed:

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trtconv.api.error_notes import with_notes
 from trtconv.api.inputs import path_of, progress_or_silence
 from trtconv.api.results import framed
 from trtconv.core.errors import AccuracyError, TrtconvError
@@ -68,6 +69,7 @@ class Fleet:
 
         return read_json(self.result.atlas.data, "atlas")
 
+    @with_notes(())
     def raise_if_red(self) -> None:
         """Raise AccuracyError where a cell computes something else, TrtconvError for another red one."""
         if self:
@@ -76,6 +78,7 @@ class Fleet:
         raise kind(str(self), hint=f"open {self.index}")
 
 
+@with_notes(())
 def sweep(
     file: str | PathLike[str],
     *,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtconv.api.calls import Module, parameters, requested_module
+from trtconv.api.error_notes import with_notes
 from trtconv.api.inputs import Dims, Inputs, Ranges, folder_of, input_texts, progress_or_silence, range_texts
 from trtconv.api.keywords import command_line
 from trtconv.api.results import framed
@@ -63,6 +64,7 @@ class Tuned:
         return framed(f"trtconv: {self.directory}", (self.directory / "model.report.html").read_text(encoding="utf-8"))
 
 
+@with_notes(_TUNE)
 def tune(
     model: Module,
     *,
