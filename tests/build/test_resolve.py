@@ -216,3 +216,13 @@ def test_a_rewritten_model_that_was_edited_is_refused(base, tmp_path):
     under_another_name = tmp_path / "edited.onnx"
     rewritten.rename(under_another_name)
     assert not resolve_build(dataclasses.replace(base, model=under_another_name)).ledger_sha256
+
+
+def test_an_input_that_is_an_output_as_well_is_refused(tmp_path):
+    value = helper.make_tensor_value_info
+    x = value("x", TensorProto.FLOAT, ["N"])
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [x], [value("y", TensorProto.FLOAT, ["N"]), x])
+    onnx.save(helper.make_model(graph), tmp_path / "m.onnx")
+    with pytest.raises(InvalidRequestError, match="is its input of that name"):
+        resolve_build(BuildRequest(tmp_path / "m.onnx", tmp_path / "m.engine", parse_space(["N=1:2:4"])))

@@ -56,14 +56,34 @@ def test_the_body_of_an_if_reads_the_new_name(tmp_path):
     assert run({"rows": -abs(rows)})["kept"].tolist() == [[1, 2, 3, 4]]
 
 
-def test_an_input_that_is_an_output_is_called_alike(tmp_path):
+def test_an_output_that_is_an_input_needs_a_name_of_its_own(tmp_path):
     nodes = [h.make_node("Relu", ["x"], ["y"])]
     path = save(tmp_path / "m.onnx", nodes, [value("x", ["N"])], [value("y", ["N"]), value("x", ["N"])])
-    with pytest.raises(InvalidRequestError, match="one value has one name") as caught:
-        adopt(path, space=parse_space(["N=1:1:2"]), outputs=("y", "other"))
-    assert "--input x=other:" in caught.value.hint
-    result = adopt(path, "x=z:float32[N]", space=parse_space(["N=1:1:2"]), outputs=("y", "z"))
-    assert [v.name for v in onnx.load(result.model).graph.output] == ["y", "z"]
+    with pytest.raises(InvalidRequestError, match="one tensor of a name") as caught:
+        adopt(path, space=parse_space(["N=1:1:2"]))
+    assert caught.value.hint.endswith("--output-names y,x_out")
+    with pytest.raises(InvalidRequestError, match="one tensor of a name"):
+        adopt(path, "x=z:float32[N]", space=parse_space(["N=1:1:2"]), outputs=("y", "z"))
+    with pytest.raises(InvalidRequestError, match="another value is called so"):
+        adopt(path, "x=z:float32[N]", space=parse_space(["N=1:1:2"]), outputs=("z", "w"))
+    assert not (tmp_path / "out" / "model.onnx").exists()
+
+
+@pytest.mark.parametrize("own", ["x", "images"])
+@pytest.mark.parametrize(("relu", "copy"), [("y", "x_out"), ("z", "y")])
+def test_an_output_that_is_an_input_gets_a_copy(tmp_path, own, relu, copy):
+    nodes = [h.make_node("Relu", ["x"], ["y"])]
+    path = save(tmp_path / "m.onnx", nodes, [value("x", ["N"])], [value("y", ["N"]), value("x", ["N"])])
+    result = adopt(path, f"x={own}:float32[N]", space=parse_space(["N=1:1:2"]), outputs=(relu, copy))
+    written = onnx.load(result.model)
+    onnx.checker.check_model(written)
+    assert [v.name for v in written.graph.output] == [relu, copy]
+    outputs = OnnxRuntimeRunner(result.model)({own: np.float32([-1, 2])})
+    assert outputs[copy].tolist() == [-1, 2]
+    assert outputs[relu].tolist() == [0, 2]
+    for sample in read_samples(result.reference):
+        assert set(sample.inputs) == {own}
+        assert set(sample.outputs) == {relu, copy}
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,10 @@ class ProfilePlan:
 def plan_profiles(request: BuildRequest, described: Signature) -> ProfilePlan:
     """Work out the profiles.
 
-    Raises InvalidRequestError for unknown names, dynamic dims without a range, and ranges beyond what is recorded.
+    Raises InvalidRequestError for unknown names, dynamic dims without a range, ranges beyond what is recorded, and an
+    input that is an output as well.
     """
+    _require_own_outputs(request, described)
     inputs, fixed = named_inputs(request, described)
     names = tuple(dict.fromkeys(n for spec in inputs for n in spec.names()))
     recorded = ShapeSpace(tuple((n, r) for n, r in described.space.dims if n in names))
@@ -49,6 +51,17 @@ def plan_profiles(request: BuildRequest, described: Signature) -> ProfilePlan:
     for space in ordered:
         space.require_within(recorded)
     return ProfilePlan(inputs, spanned, profiles, pinned)
+
+
+def _require_own_outputs(request: BuildRequest, described: Signature) -> None:
+    """TensorRT's parser renames an input that is an output as well (ModelImporter.cpp), which no profile then has."""
+    outputs = {s.name for s in described.outputs}
+    both = next((s.name for s in described.inputs if s.name in outputs), None)
+    if both is not None:
+        raise InvalidRequestError(
+            f"the output '{both}' of {request.model} is its input of that name, and an engine has one tensor of a name",
+            hint="take the output out of the file, or call it otherwise: `trtconv convert` with --output-names",
+        )
 
 
 def named_inputs(

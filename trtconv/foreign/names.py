@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,16 +19,28 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 
+@dataclass(frozen=True)
+class ChosenNames:
+    """The file's name -> the user's: of inputs and outputs that get another one, and of `copies`.
+
+    A copy is an output that the file calls as an input of its: an engine has one tensor of a name.
+    """
+
+    values: Mapping[str, str]
+    copies: Mapping[str, str]
+
+
 def chosen_names(
     path: Path,
     model: onnx.ModelProto,
     inputs: Sequence[TensorSpec],
     named: Sequence[TensorSpec],
     output_names: Sequence[str],
-) -> dict[str, str]:
-    """The file's name -> the user's, of the inputs and outputs that get another one.
+) -> ChosenNames:
+    """The names that inputs and outputs get.
 
-    Raises InvalidRequestError for another number of outputs, and for a name that some value of the file has.
+    Raises InvalidRequestError for another number of outputs, for a name that some value of the file has, and for an
+    output that keeps the name of an input.
     """
     own = {s.name for s in inputs}
     names = {s.parameter: s.name for s in named if s.parameter in own and s.parameter != s.name}
@@ -38,47 +50,63 @@ def chosen_names(
             f"'{path}' has {len(outputs)} output(s), {describe_output_names(output_names)}",
             hint="its outputs are, in order: " + ", ".join(outputs),
         )
-    for old, new in zip(outputs, output_names, strict=False):
-        if old in own and new != names.get(old, old):
+    copies = {old: new for old, new in zip(outputs, output_names or outputs, strict=True) if old in own}
+    for old, new in copies.items():
+        if new == names.get(old, old):
+            free = [f"{o}_out" if o in own else o for o in output_names or outputs]
             raise InvalidRequestError(
-                f"the output '{old}' of '{path}' is its input of that name, and one value has one name",
-                hint=f"call both alike: --input {old}={new}:...",
+                f"the output '{new}' of '{path}' is its input of that name, and an engine has one tensor of a name",
+                hint=f"call the output otherwise: --output-names {','.join(free)}",
             )
-        if old != new:
-            names[old] = new
+    names |= {old: new for old, new in zip(outputs, output_names, strict=False) if old != new and old not in own}
     staying = _value_names(model) - set(names)
-    for old, new in names.items():
-        if new in staying or list(names.values()).count(new) > 1:
+    chosen = [*names.items(), *copies.items()]
+    for old, new in chosen:
+        if new in staying or [n for _, n in chosen].count(new) > 1:
             raise InvalidRequestError(
                 f"'{old}' of '{path}' cannot be called '{new}': another value is called so", hint="choose another name"
             )
-    return names
+    return ChosenNames(names, copies)
 
 
-def rename_values(model: onnx.ModelProto, names: Mapping[str, str]) -> None:
-    """Give values of a model other names, in place, wherever they are read."""
+def rename_values(model: onnx.ModelProto, names: ChosenNames) -> None:
+    """Give values of a model other names, in place, wherever they are read; copies are made by an Identity."""
+    copied = [(output, output.name) for output in model.graph.output if output.name in names.copies]
     for graph in graphs_of(model.graph):
         for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
-            value.name = names.get(value.name, value.name)
+            value.name = names.values.get(value.name, value.name)
         for node in graph.node:
             for ends in (node.input, node.output):
                 for index, name in enumerate(ends):
-                    if name in names:
-                        ends[index] = names[name]
+                    if name in names.values:
+                        ends[index] = names.values[name]
+    for output, name in copied:
+        copy = names.copies[name]
+        model.graph.node.add(op_type="Identity", name=copy, input=[output.name], output=[copy])
+        output.name = copy
 
 
-def renamed_specs(specs: Sequence[TensorSpec], names: Mapping[str, str]) -> tuple[TensorSpec, ...]:
+def renamed_specs(specs: Sequence[TensorSpec], names: ChosenNames) -> tuple[TensorSpec, ...]:
     """The inputs under the user's names."""
-    return tuple(replace(s, name=names.get(s.name, s.name)) for s in specs)
+    return tuple(replace(s, name=names.values.get(s.name, s.name)) for s in specs)
 
 
-def renamed_samples(samples: Sequence[ReferenceSample], names: Mapping[str, str]) -> tuple[ReferenceSample, ...]:
+def renamed_samples(samples: Sequence[ReferenceSample], names: ChosenNames) -> tuple[ReferenceSample, ...]:
     """The samples under the user's names."""
+    of_outputs = {**names.values, **names.copies}
 
-    def under(values: Mapping[str, V]) -> dict[str, V]:
+    def under(values: Mapping[str, V], names: Mapping[str, str]) -> dict[str, V]:
         return {names.get(n, n): v for n, v in values.items()}
 
-    return tuple(replace(s, inputs=under(s.inputs), outputs=under(s.outputs), floors=under(s.floors)) for s in samples)
+    return tuple(
+        replace(
+            s,
+            inputs=under(s.inputs, names.values),
+            outputs=under(s.outputs, of_outputs),
+            floors=under(s.floors, of_outputs),
+        )
+        for s in samples
+    )
 
 
 def _value_names(model: onnx.ModelProto) -> set[str]:

@@ -76,7 +76,7 @@ def adopt_model(request: ForeignRequest, progress: Progress) -> ForeignResult:
     fix_inputs(model, file.fixed)
     notes = (*file.notes, *write_dims(model, file.inputs, samples.items), *samples.notes)
     names = chosen_names(request.original, model, file.inputs, request.inputs, request.output_names)
-    if names:
+    if names.values or names.copies:
         rename_values(model, names)
         file = replace(file, inputs=renamed_specs(file.inputs, names))
         samples = replace(samples, items=renamed_samples(samples.items, names))
