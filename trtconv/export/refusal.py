@@ -166,7 +166,7 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     # A failed assertion is of torch's own insides, and names nothing that a user wrote.
     error = min(errors, key=lambda e: (isinstance(e, OneLengthError), isinstance(root_error(e), AssertionError)))
     own_hint = error.hint if isinstance(error, TrtconvError) else ""
-    cause = unnamed_cause(a.error for a in attempts)
+    cause = unnamed_cause((a.error for a in attempts), job.runner, job.samples.items[0].inputs)
     lacking: dict[str, Attempt] = {}
     for attempt in attempts:
         if (name := lacking_operator(str(attempt.error))) is not None:
@@ -177,7 +177,8 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
         cause.message if cause else f"the module cannot be exported: {first_line(error)}{others}",
         hint=cause.hint if cause else own_hint or "rewrite that line with operations that the exporters know",
         details=details,
-        where=named_line(job.runner, job.samples.items[0].inputs, operators)
+        where=(cause.where if cause else None)
+        or named_line(job.runner, job.samples.items[0].inputs, operators)
         or blame(error, base, packages=True)
         or named_line(job.runner, job.samples.items[0].inputs, details),
     )

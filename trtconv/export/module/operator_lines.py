@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import TrtconvError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _OPERATOR = re.compile(r"\b(?:aten|prims)(?:::|\.)_?(\w+)")
+# The files of torch.autograd.grad, and of grad, jacrev, jvp and their like.
+_DERIVATIVES = (("torch", "autograd", "__init__.py"), ("torch", "_functorch", "eager_transforms.py"))
 # How torch.onnx says that it has no form of an operator.
 _LACKING = tuple(
     re.compile(pattern)
@@ -63,20 +66,29 @@ def empty_line(runner: ModuleRunner, inputs: Mapping[str, Array]) -> str | None:
     return _first_line(runner, inputs, lambda _: True, is_empty)
 
 
+def derivative_line(runner: ModuleRunner, inputs: Mapping[str, Array]) -> str | None:
+    """`net.py:12`: the first line that takes a derivative, by torch.autograd or by a transform of torch.func."""
+    return _first_line(runner, inputs, lambda _: True, within=_DERIVATIVES)
+
+
 def _first_line(
     runner: ModuleRunner,
     inputs: Mapping[str, Array],
     matches: Callable[[Any], bool],
     gives: Callable[[Any], bool] | None = None,
+    within: Collection[tuple[str, ...]] = (),
 ) -> str | None:
-    """The first line at which an operator that `matches` is called, or gives such a result."""
+    """The first line at which an operator that `matches` is called, or gives such a result.
+
+    With `within` the line that calls into one of these files, from which the operator is called.
+    """
     from torch.utils._python_dispatch import TorchDispatchMode
 
     lines: list[Frame] = []
 
     class Watch(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            frame = innermost_user_frame(_frames()) if not lines and matches(func) else None
+            frame = innermost_user_frame(_frames(within)) if not lines and matches(func) else None
             if frame is not None and gives is None:
                 lines.append(frame)
             result = func(*args, **(kwargs or {}))
@@ -90,10 +102,14 @@ def _first_line(
     return format_frame(lines[0], runner.base) if lines else None
 
 
-def _frames() -> list[Frame]:
+def _frames(within: Collection[tuple[str, ...]] = ()) -> list[Frame]:
+    """The frames from the outermost on; those before the first in one of the files `within`, none without such."""
     frames: list[Frame] = []
     frame = sys._getframe(1)
     while frame is not None:
         frames.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back  # type: ignore[assignment]
-    return frames[::-1]
+    frames.reverse()
+    if not within:
+        return frames
+    return frames[: next((i for i, (file, _) in enumerate(frames) if PurePath(file).parts[-3:] in within), 0)]

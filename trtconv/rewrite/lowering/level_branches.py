@@ -53,8 +53,10 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
     visited: set[tuple[str, ...]] = set()
     # What was lent to the branch that an If comes from, by its outputs.
     dims_of_branches: dict[tuple[str, ...], Mapping[str, str]] = {}
-    turn = 0
+    is_changed = False
     while (node := _first_if(model, visited)) is not None:
+        # One number for each If, also for one that stays as it is: the names of its nodes are its own.
+        turn = len(visited)
         visited.add(tuple(node.output))
         light = light or without_weights(model)
         uneven = _uneven_outputs(light, node, names)
@@ -81,9 +83,9 @@ def level_branches(model: onnx.ModelProto, setting: RewriteSetting, record: Rewr
         texts = tuple(map(node_text, after))
         proof = Proof(None, note="compared with the whole graph")
         record.entries.append(LedgerEntry(NAME, WHY, name, origin, "", before, texts, proof, "; ".join(leveling.notes)))
-        turn += 1
+        is_changed = True
         light = None
-    if turn:
+    if is_changed:
         del model.graph.value_info[:]
     return model
 
@@ -193,7 +195,8 @@ class _Leveling:
         fitted = {o: s for o, s in sizes.items() if lent or o in uneven}
         for output, size in fitted.items():
             self.fit(output, size)
-        self.put_in_front()
+        if fitted or lent:
+            self.put_in_front()
         if fitted:
             shown = ", ".join(repr(self.outputs[o]) for o in fitted)
             self.notes.append(f"{shown}: both branches padded to the sizes of the one taken")

@@ -76,7 +76,7 @@ class A7257Parametrised(nn.Module):
         return self.e(self.d(torch.tanh(self.c(self.b(self.a(x)))))), self.a.weight.sum()
 
 
-@attack("x:float32[N,3]=-2:2", dims="N=1:3:5", kinds=FINITE, refused="the module cannot be exported")
+@attack("x:float32[N,3]=-2:2", dims="N=1:3:5", kinds=FINITE, refused="forward takes a derivative")
 class A7258Forces(nn.Module):
     """An energy model whose forces are its gradient by torch.func.grad under vmap."""
 
@@ -105,7 +105,7 @@ class A7259Counter(nn.Module):
         return x - self.mean, self.n + 0
 
 
-@forward("x:float32[N,4]=-2:2", dims="N=1:3:5", kinds=FINITE, refused="the module cannot be exported")
+@forward("x:float32[N,4]=-2:2", dims="N=1:3:5", kinds=FINITE)
 def A7260SeededNoise(self, x):
     """Noise from a seed set in the forward, so that it is the same each time, and its shape is the size's."""
     g = torch.Generator().manual_seed(3)

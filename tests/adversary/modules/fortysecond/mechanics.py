@@ -31,7 +31,7 @@ def lengths(*sizes: int, text: str = X4, rows: int = 1) -> tuple:
     return tuple(values_at(text, N=rows, T=t) for t in sizes)
 
 
-@attack(X4, dims=ROWS, kinds=FINITE[:4], feeds=lengths(1, 20), refused="the module cannot be exported")
+@attack(X4, dims=ROWS, kinds=FINITE[:4], feeds=lengths(1, 20))
 class A4420FunctionalCall(nn.Module):
     """torch.func.functional_call with weights that the input makes, a stacked ensemble by vmap over weights, a tied weight in both."""
     def __init__(self):
@@ -65,7 +65,7 @@ class A4422ForcesOfAnEnergy(nn.Module):
         j = torch.func.vmap(torch.func.jacrev(lambda v: torch.tanh(self.net[0](v))))(x[:, 0])
         _, t = torch.func.jvp(e, (x,), (torch.ones_like(x),))
         return self.net(x), f, j, t
-@attack(X4, dims=ROWS, kinds=FINITE[:4], feeds=lengths(1, 20), refused="cannot be exported")
+@attack(X4, dims=ROWS, kinds=FINITE[:4], feeds=lengths(1, 20), refused="forward takes a derivative")
 class A4423ScoreByAutograd(nn.Module):
     """A score by torch.autograd.grad with enable_grad within a forward: one step of Langevin without noise, a clip of the gradient by its norm."""
     def __init__(self):
@@ -219,7 +219,7 @@ class A4429SequentialWithIndices(nn.Module):
         y, kept = self.chain(x)
         z = self.more[-1](self.more[:2](x)) + self.more(y)
         return z, torch.cat(kept, -1), self.chain[-3:](y)
-@attack(X4, dims=ROWS, kinds=FINITE[:4], feeds=lengths(1, 7, 8, 9, 16, 17, 20), refused="the path through the module depends on the size")
+@attack(X4, dims=ROWS, kinds=FINITE[:4], feeds=lengths(1, 7, 8, 9, 16, 17, 20))
 class A4430RoutedByName(nn.Module):
     """A ModuleDict whose key is made of the size, a ParameterDict, a ParameterList by a remainder of the batch, a registry of the class."""
     registry: ClassVar[dict] = {"small": torch.tanh, "large": torch.relu}

@@ -110,7 +110,7 @@ class A7433Ensemble(nn.Module):
         return torch.vmap(lambda p, b: torch.func.functional_call(self.m[0], (p, b), (x,)))(params, buffers).mean(0)
 
 
-@attack("x:float32[N,3]=-2:2", dims="N=1:2:4", kinds=FINITE, refused="cannot be exported")
+@attack("x:float32[N,3]=-2:2", dims="N=1:2:4", kinds=FINITE, refused="forward takes a derivative")
 class A7423Grad(nn.Module):
     """A gradient in forward: a force from an energy by torch.func.grad under vmap, and a Jacobian's trace by jvp."""
 
