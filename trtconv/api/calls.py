@@ -152,7 +152,8 @@ def load(
     session = open_session(
         file, plugins=tuple(path_of(p, "a plugin") for p in plugins), foreign=foreign, trust=trust, code=code or NO_CODE
     )
-    session.tell_warnings(stacklevel=3)
+    # Past `load` and what adds notes to its errors.
+    session.tell_warnings(stacklevel=4)
     return session
 
 
