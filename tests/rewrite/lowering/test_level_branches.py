@@ -14,6 +14,7 @@ from trtconv.core.model.provenance import BRANCH_SIZES_KEY
 from trtconv.core.progress import SilentProgress
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.space import ShapeSpace
+from trtconv.rewrite.lowering.level_branches import _Leveling
 
 LONG = "else_branch = c () => (float[N,T] d) { d = Mul(x, half) }"
 CROPPED = "else_branch = c () => (float[N,50] d) { m = Mul(x, half) d = Slice(m, zero, limit, first) }"
@@ -56,18 +57,39 @@ def test_the_file_computes_what_it_did(tmp_path, case, target):
         np.testing.assert_array_equal(after(inputs)["y"], before(inputs)["y"])
 
 
-def test_each_of_several_ifs_is_leveled(tmp_path):
+def two_ifs():
     again = "y = If(short) <then_branch = e () => (float[N,T] f) { f = Exp(x) }, "
     again += "else_branch = g () => (float[N,50] h) { i = Mul(x, half) h = Slice(i, zero, limit, first) }>"
     first = PADDED.replace("b = Pad(x, pads)", "c = Exp(x) b = Pad(c, pads)")
     model = onnx.parser.parse_model(f"{HEAD} z = If(short) <{first}, {LONG}> {again} }}")
     model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, ["N", "V"]))
-    result = rewrite_saved(tmp_path, model, "tensorrt-rtx")
+    return model
+
+
+def test_each_of_several_ifs_is_leveled(tmp_path):
+    result = rewrite_saved(tmp_path, two_ifs(), "tensorrt-rtx")
     assert names_of(result).count("level-branches") == 2
     written = onnx.load(tmp_path / "out.onnx").graph
     branches = [a.g for n in written.node if n.op_type == "If" for a in n.attribute]
     assert len(branches) == 4
     assert all(any(n.op_type == "Pad" for n in branch.node) for branch in branches)
+
+
+def test_an_if_that_stays_leaves_the_next_ones_names_free(tmp_path, monkeypatch):
+    leveled = _Leveling.level
+
+    def level(leveling, uneven):
+        if "z" not in leveling.outputs:
+            return leveled(leveling, uneven)
+        leveling.sizes(0)
+        leveling.put_in_front()
+        return None
+
+    monkeypatch.setattr(_Leveling, "level", level)
+    result = rewrite_saved(tmp_path, two_ifs(), "tensorrt-rtx")
+    assert names_of(result).count("level-branches") == 1
+    outputs = [o for n in onnx.load(tmp_path / "out.onnx").graph.node for o in n.output]
+    assert len(outputs) == len(set(outputs))
 
 
 HEAVY = CROPPED.replace("m = Mul(x, half)", "e = Exp(x) m = Mul(e, half)")
