@@ -57,6 +57,8 @@ ASKING_SIZE = (
 # What the operations below those functions are called, in case one is reached in another way.
 LEAVING = ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero", "aten::item")
 MOST_SHOWN = 3
+# Numbers that are rounded otherwise.
+ALIKE = 1e-3
 
 
 @dataclass
@@ -80,6 +82,13 @@ class Exit:
         """Widen the range by a number that left; other things leave it as it is."""
         if isinstance(value, (int, float)) and math.isfinite(value):
             self.low, self.high = min(self.low, value), max(self.high, value)
+
+    def is_alike(self, other: Exit) -> bool:
+        """Whether another run read the same bools, and numbers that differ by little."""
+        return self.numbers == other.numbers and (
+            not self.numbers
+            or (math.isclose(self.low, other.low, rel_tol=ALIKE) and math.isclose(self.high, other.high, rel_tol=ALIKE))
+        )
 
 
 @dataclass

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from trtconv.backends.onnxruntime.cpu import OnnxRuntimeRunner
 from trtconv.core.effort import Effort
@@ -17,10 +18,16 @@ from trtconv.export.branches.value_exits import Exit, exits_in_words, value_exit
 from trtconv.export.exporters.attempt import Attempt, ExportTask
 from trtconv.export.module.user_code import Frame
 from trtconv.proof.noise.pinned import near_numbers
+from trtconv.proof.noise.rounding import moved
 from trtconv.proof.points import BOUNDARY
-from trtconv.proof.proving import prove
+from trtconv.proof.proving import ProofVerdict, prove
 from trtconv.proof.reference import ReferenceSample
 from trtconv.proof.sampling import with_probes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 # Seconds for further values; a small module is run some hundred times in them. The numbers of the code come first: the
 # first of them are tried however large the module is.
@@ -54,6 +61,8 @@ def check_value_branches(job: ExportTask, result: Attempt, allow: Allow) -> tupl
     for sample in items:
         if sample.point.advisory or sample.point.values == "random":
             continue
+        if result.way.exporter == "torchscript" and (verdict := _flipped(job, result, sample)) is not None:
+            return job, replace(result, verdict=replace(verdict, comparisons=result.verdict.comparisons))
         usual = job.make(replace(sample.point, values="random"))
         if find_fork(job.runner, usual, sample.inputs) is None:
             continue
@@ -68,6 +77,43 @@ def check_value_branches(job: ExportTask, result: Attempt, allow: Allow) -> tupl
         return job, result
     notes = exits_in_words(exits, job.request.source.base)
     return job, replace(result, candidate=replace(candidate, notes=(*candidate.notes, *notes)))
+
+
+def _flipped(job: ExportTask, result: Attempt, sample: ReferenceSample) -> ProofVerdict | None:
+    """The difference at a sample for which a value that the module reads is another one as soon as the inputs move.
+
+    `layers[int(torch.equal(q, k))]` at equal inputs: that moved inputs lead to other layers is no noise, for a file
+    holds those of one value. It computes there what the module does beside that point, and not at it. None elsewhere.
+    """
+    if result.candidate is None:
+        return None
+    run = OnnxRuntimeRunner(result.candidate.model, rounded=True)
+
+    def compared(inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> ProofVerdict:
+        floors = job.samples.floors_at(sample.point, outputs)
+        there = replace(sample, inputs=inputs, outputs=outputs, floors=floors)
+        return prove(lambda: run, [there], job.request.tolerance)
+
+    if compared(sample.inputs, sample.outputs).equal:
+        return None
+    # With what it loses against FP64, without what moved inputs do.
+    measured = with_probes(job.samples, job.runner, [sample])
+    verdict = prove(lambda: run, measured.items[-1:], job.request.tolerance)
+    if verdict.equal:
+        return None
+    own = value_exits(job.runner, [sample.inputs])
+    for seed, least in enumerate((1e-30, 1e-6)):
+        beside = moved(sample.inputs, seed, least)
+        others = value_exits(job.runner, [beside])
+        if own.keys() == others.keys() and all(own[f].is_alike(others[f]) for f in own):
+            continue
+        try:
+            outputs = job.runner(beside)
+        except TrtconvError:
+            continue
+        if compared(beside, outputs).equal:
+            return verdict
+    return None
 
 
 def asks_for_classes(files: Iterable[str]) -> bool:

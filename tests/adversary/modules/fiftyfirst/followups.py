@@ -117,7 +117,7 @@ class A6674SetAtOneLength(nn.Module):
         return x * 2 if self.flag and x.shape[1] == 29 else x
 
 
-@attack(X, **seq(X, own=LOUD), noted="from the values of a call")
+@attack(X, **seq(X, own=LOUD), refused="forward changes 'peak' and depends on it")
 class A6675LoudBefore(nn.Module):
     """Softer after a loud call."""
 
