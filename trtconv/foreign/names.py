@@ -53,7 +53,8 @@ def chosen_names(
     copies = {old: new for old, new in zip(outputs, output_names or outputs, strict=True) if old in own}
     for old, new in copies.items():
         if new == names.get(old, old):
-            free = [f"{o}_out" if o in own else o for o in output_names or outputs]
+            input_names = {names.get(n, n) for n in own}
+            free = [f"{o}_out" if o in input_names else o for o in output_names or outputs]
             raise InvalidRequestError(
                 f"the output '{new}' of '{path}' is its input of that name, and an engine has one tensor of a name",
                 hint=f"call the output otherwise: --output-names {','.join(free)}",

@@ -20,6 +20,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.text.listing import list_first
 from trtconv.export.branches.caught_errors import is_caught, raises_by_value
 from trtconv.export.branches.value_sizes import ValueSizes, gives_sizes_of_values
+from trtconv.export.module.noise.other_paths import are_close
 from trtconv.export.module.runner import ModuleRunner
 from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame, is_library, quote_frame
 from trtconv.export.sizes.work import watching_mode
@@ -57,8 +58,6 @@ ASKING_SIZE = (
 # What the operations below those functions are called, in case one is reached in another way.
 LEAVING = ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero", "aten::item")
 MOST_SHOWN = 3
-# Numbers that are rounded otherwise.
-ALIKE = 1e-3
 
 
 @dataclass
@@ -87,7 +86,7 @@ class Exit:
         """Whether another run read the same bools, and numbers that differ by little."""
         return self.numbers == other.numbers and (
             not self.numbers
-            or (math.isclose(self.low, other.low, rel_tol=ALIKE) and math.isclose(self.high, other.high, rel_tol=ALIKE))
+            or (are_close(self.low, other.low) and are_close(self.high, other.high))
         )
 
 

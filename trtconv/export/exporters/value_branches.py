@@ -58,10 +58,11 @@ def check_value_branches(job: ExportTask, result: Attempt, allow: Allow) -> tupl
             exits = {f: e for f, e in exits.items() if e.shown}
     if not exits or result.candidate is None or result.verdict is None:
         return job, result
+    run = OnnxRuntimeRunner(result.candidate.model, rounded=True)
     for sample in items:
         if sample.point.advisory or sample.point.values == "random":
             continue
-        if result.way.exporter == "torchscript" and (verdict := _flipped(job, result, sample)) is not None:
+        if result.way.exporter == "torchscript" and (verdict := _flipped(job, run, sample)) is not None:
             return job, replace(result, verdict=replace(verdict, comparisons=result.verdict.comparisons))
         usual = job.make(replace(sample.point, values="random"))
         if find_fork(job.runner, usual, sample.inputs) is None:
@@ -71,7 +72,7 @@ def check_value_branches(job: ExportTask, result: Attempt, allow: Allow) -> tupl
         failure = OutputComparison(name, str(sample.point), False, reason, tuple(expected.shape), ())
         return job, replace(result, verdict=replace(result.verdict, failure=failure, at=sample.point))
     if job.request.source.sample is None:
-        job, result = _compared_further(job, result, exits, allow)
+        job, result = _compared_further(job, result, run, exits, allow)
     candidate = result.candidate
     if not result.equal or candidate is None:
         return job, result
@@ -79,15 +80,12 @@ def check_value_branches(job: ExportTask, result: Attempt, allow: Allow) -> tupl
     return job, replace(result, candidate=replace(candidate, notes=(*candidate.notes, *notes)))
 
 
-def _flipped(job: ExportTask, result: Attempt, sample: ReferenceSample) -> ProofVerdict | None:
+def _flipped(job: ExportTask, run: OnnxRuntimeRunner, sample: ReferenceSample) -> ProofVerdict | None:
     """The difference at a sample for which a value that the module reads is another one as soon as the inputs move.
 
     `layers[int(torch.equal(q, k))]` at equal inputs: that moved inputs lead to other layers is no noise, for a file
     holds those of one value. It computes there what the module does beside that point, and not at it. None elsewhere.
     """
-    if result.candidate is None:
-        return None
-    run = OnnxRuntimeRunner(result.candidate.model, rounded=True)
 
     def compared(inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> ProofVerdict:
         floors = job.samples.floors_at(sample.point, outputs)
@@ -122,16 +120,15 @@ def asks_for_classes(files: Iterable[str]) -> bool:
 
 
 def _compared_further(
-    job: ExportTask, result: Attempt, exits: Mapping[Frame, Exit], allow: Allow
+    job: ExportTask, result: Attempt, run: OnnxRuntimeRunner, exits: Mapping[Frame, Exit], allow: Allow
 ) -> tuple[ExportTask, Attempt]:
-    """The first further input at which the file differs is a sample from then on."""
-    if result.candidate is None or result.verdict is None:
+    """The first further input at which the file differs is a sample from then on. `run` is the file."""
+    if result.verdict is None:
         return job, result
     job.progress.phase("trying other values where the module reads them")
     effort = Effort(SECONDS, LEAST_INPUTS)
     specs, first = job.request.inputs, job.samples.items[0].point
     random = [job.make(replace(first, seed=first.seed + 1 + i)) for i in range(DRAWN)]
-    run = OnnxRuntimeRunner(result.candidate.model, rounded=True)
     numbers = numbers_in_code(exits, job.runner.module)
     # A program of torch.export that shows no values decides by them in the graph alone, where `boundaries` pins what is
     # compared as it is fed: what a filter makes of a flat image has the noise of its sums.

@@ -67,8 +67,9 @@ def _noted(steps: list[Step]) -> Iterator[None]:
 
 def _same(one: Step, other: Step) -> bool:
     (name, numbers), (other_name, others) = one, other
-    return name == other_name and len(numbers) == len(others) and all(map(_close, numbers, others))
+    return name == other_name and len(numbers) == len(others) and all(map(are_close, numbers, others))
 
 
-def _close(one: float, other: float) -> bool:
+def are_close(one: float, other: float) -> bool:
+    """Whether two runs read or give one number, up to rounding."""
     return math.isclose(one, other, rel_tol=ALIKE) or (math.isnan(one) and math.isnan(other))
