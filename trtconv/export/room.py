@@ -148,6 +148,7 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
     from trtconv.export.lasting.files import blaming_tables_in_files, notes_on_files
     from trtconv.export.lasting.lazy_parameters import require_shapes
     from trtconv.export.lasting.notes import notes_on_lasting_state
+    from trtconv.export.lasting.same_tensors import notes_on_same_tensors
     from trtconv.export.module.imported_files import imported_files
     from trtconv.export.module.outputs import renaming_notes
     from trtconv.export.module.padded_runner import PaddedRunner
@@ -183,7 +184,8 @@ def _export(request: ExportRequest, progress: Progress, folder: Path, clock: Clo
         with clock.step("masks"):
             notes += notes_on_masks(job, choice, observed.untouched.attributes)
     with clock.step("state"):
-        notes += notes_on_lasting_state(runner, observed.first, choice.samples, make)
+        lasting = notes_on_lasting_state(runner, observed.first, choice.samples, make)
+        notes += lasting or notes_on_same_tensors(runner, observed.first, choice.samples, make)
     notes += notes_on_files(observed.files, request.source.base)
     if padding is not None:
         with clock.step("padding"):

@@ -78,9 +78,9 @@ class Exit:
         return self.low <= self.high
 
     def add(self, value: Any) -> None:
-        """Widen the range by a number that left; other things leave it as it is."""
-        if isinstance(value, (int, float)) and math.isfinite(value):
-            self.low, self.high = min(self.low, value), max(self.high, value)
+        """Widen the range by the numbers that left; other things leave it as it is."""
+        for number in _ends(value):
+            self.low, self.high = min(self.low, number), max(self.high, number)
 
     def is_alike(self, other: Exit) -> bool:
         """Whether another run read the same bools, and numbers that differ by little."""
@@ -88,6 +88,21 @@ class Exit:
             not self.numbers
             or (are_close(self.low, other.low) and are_close(self.high, other.high))
         )
+
+
+def _ends(value: Any) -> list[float]:
+    """The least and the largest finite number of a value that is one, or an array or a list of them; else nothing."""
+    import numpy as np
+
+    if isinstance(value, (int, float)):
+        return [value] if math.isfinite(value) else []
+    try:
+        numbers = np.asarray(value) if isinstance(value, (np.ndarray, list)) else np.empty(0)
+    except ValueError:
+        # Rows of several lengths, of nested tensors.
+        return []
+    finite = numbers[np.isfinite(numbers)] if numbers.dtype.kind in "biuf" else np.empty(0)
+    return [float(finite.min()), float(finite.max())] if finite.size else []
 
 
 @dataclass

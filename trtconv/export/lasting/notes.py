@@ -118,14 +118,15 @@ def _contents(slots: Iterable[tuple[Slot, Any]]) -> Contents:
 
 def _contents_after(runner: ModuleRunner, before: FirstState, feeds: Sequence[Feed]) -> Contents:
     """What there is after calls that found everything as it was before the first run. Raises what the module raises."""
-    with _as_at_first(runner, before):
+    with as_at_first(runner, before):
         for feed in feeds:
             runner(feed)
         return _contents(_slots(runner.module))
 
 
 @contextmanager
-def _as_at_first(runner: ModuleRunner, before: FirstState) -> Iterator[None]:
+def as_at_first(runner: ModuleRunner, before: FirstState) -> Iterator[None]:
+    """For the time of the block the module and what is outside of it are as before the first run."""
     with (
         as_untouched(runner.module, before.inside, ShapeCaches()),
         before.names.put_back(runner.module),

@@ -201,7 +201,7 @@ class ModuleRunner:
 
         if not self.names:
             self._bind(list(inputs))
-        tensors = {name: to_tensor(inputs[name]) for name in self.names}
+        tensors = self.tensors(inputs)
         operators: set[str] = set()
         with ExitStack() as stack:
             for context in (torch.no_grad(), redirect_stdout(StringIO()), uncompiled()):
@@ -220,6 +220,10 @@ class ModuleRunner:
             self.twin_of.has_gates = not {"lstm", "gru"}.isdisjoint(operators)
             self.twin_of.ranks |= not RANKING.isdisjoint(operators)
         return {name: to_array(value) for name, value in outputs.items()}
+
+    def tensors(self, inputs: Mapping[str, Array]) -> dict[str, torch.Tensor]:
+        """What a call is handed: tensors of its own."""
+        return {name: to_tensor(inputs[name]) for name in self.names}
 
     def _run(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         positional, keywords = self.binding.arguments(list(tensors.values()))
