@@ -12,7 +12,7 @@ from trtconv.build import engine as engine_module
 from trtconv.build import resolve
 from trtconv.build.engine import build_engine
 from trtconv.build.resolve import HASHED_BY_CONTENT, NOT_IN_ENGINE, Machine, ResolvedBuild, SourceFile, resolve_build
-from trtconv.core.errors import InvalidRequestError
+from trtconv.core.errors import InvalidRequestError, UnsupportedError
 from trtconv.core.model.file import set_metadata
 from trtconv.core.model.provenance import SPACE_KEY
 from trtconv.core.progress import SilentProgress
@@ -225,4 +225,13 @@ def test_an_input_that_is_an_output_as_well_is_refused(tmp_path):
     graph = helper.make_graph(nodes, "g", [x], [value("y", TensorProto.FLOAT, ["N"]), x])
     onnx.save(helper.make_model(graph), tmp_path / "m.onnx")
     with pytest.raises(InvalidRequestError, match="is its input of that name"):
+        resolve_build(BuildRequest(tmp_path / "m.onnx", tmp_path / "m.engine", parse_space(["N=1:2:4"])))
+
+
+def test_a_type_that_no_tensorrt_has_is_named(tmp_path):
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("Cast", ["sound"], ["y"], to=TensorProto.FLOAT)]
+    ends = [value("sound", TensorProto.INT16, ["N"])], [value("y", TensorProto.FLOAT, ["N"])]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", *ends)), tmp_path / "m.onnx")
+    with pytest.raises(UnsupportedError, match="the input 'sound' of .* is int16, which no TensorRT has"):
         resolve_build(BuildRequest(tmp_path / "m.onnx", tmp_path / "m.engine", parse_space(["N=1:2:4"])))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trtconv.backends.protocol import Profile
-from trtconv.core.errors import InvalidRequestError, did_you_mean
+from trtconv.core.errors import InvalidRequestError, UnsupportedError, did_you_mean
 from trtconv.core.model.file import Signature
 from trtconv.core.requests import BuildRequest
 from trtconv.core.shape_space.alignment import aligned_space
 from trtconv.core.shape_space.space import DimRange, ShapeSpace
 from trtconv.core.tensors import TensorSpec, lay_over
+
+NOT_IN_TENSORRT = ("int16", "uint16", "uint32", "uint64")
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,10 @@ def plan_profiles(request: BuildRequest, described: Signature) -> ProfilePlan:
     """Work out the profiles.
 
     Raises InvalidRequestError for unknown names, dynamic dims without a range, ranges beyond what is recorded, and an
-    input that is an output as well.
+    input that is an output as well; UnsupportedError for an input or output of a type that no TensorRT has.
     """
     _require_own_outputs(request, described)
+    _require_types(request, described)
     inputs, fixed = named_inputs(request, described)
     names = tuple(dict.fromkeys(n for spec in inputs for n in spec.names()))
     recorded = ShapeSpace(tuple((n, r) for n, r in described.space.dims if n in names))
@@ -62,6 +65,17 @@ def _require_own_outputs(request: BuildRequest, described: Signature) -> None:
             f"the output '{both}' of {request.model} is its input of that name, and an engine has one tensor of a name",
             hint="take the output out of the file, or call it otherwise: `trtconv convert` with --output-names",
         )
+
+
+def _require_types(request: BuildRequest, described: Signature) -> None:
+    """The parser names neither the tensor nor its type: `Failed to convert ONNX date type`."""
+    for end, specs in (("input", described.inputs), ("output", described.outputs)):
+        for spec in specs:
+            if spec.dtype.name in NOT_IN_TENSORRT:
+                raise UnsupportedError(
+                    f"the {end} '{spec.name}' of {request.model} is {spec.dtype.name}, which no TensorRT has",
+                    hint=f"declare the {end} as int32, or as the float32 that it becomes, and cast outside the engine",
+                )
 
 
 def named_inputs(

@@ -198,9 +198,8 @@ def _difference_error(
             details=details,
             where=paths.tables[0],
         )
-    line, hint = reading_line(job, wrong), _difference_hint(wrong)
-    if line:
-        hint = READS_A_VALUE
+    line = reading_line(job, wrong)
+    hint = READS_A_VALUE if line else _difference_hint(wrong)
     rounding = next((a for a in attempts if _is_rounded_size(a)), None)
     if rounding is not None and rounding.candidate is not None:
         nodes = rounding_nodes(load_structure(rounding.candidate.model).graph)
@@ -233,11 +232,14 @@ def _difference_hint(wrong: ProofVerdict) -> str:
 
 def reading_line(job: ExportTask, wrong: ProofVerdict) -> str | None:
     """`net.py:12`: the first line at which the value that leaves torch differs between a good and the failing point."""
-    failing = next((s.inputs for s in job.samples.items[1:] if s.point == wrong.at), None)
-    if failing is None:
+    first = job.samples.items[0]
+    failing = next((s for s in job.samples.items if s.point == wrong.at), first)
+    # What cannot be run even as traced has a size that comes from values: one_hot of as many classes as there are.
+    unrun = wrong.at == first.point and wrong.failure is not None and wrong.failure.max_abs is None
+    if failing is first and not unrun:
         return None
-    usual, exits = (value_exits(job.runner, [inputs]) for inputs in (job.samples.items[0].inputs, failing))
-    # A list or an array that leaves is not compared. A loop over strides reads another number in each turn.
+    exits = value_exits(job.runner, [failing.inputs])
+    usual = {} if unrun else value_exits(job.runner, [first.inputs])
     lines = [frame for frame, leaving in exits.items() if not leaving.numbers or leaving != usual.get(frame)]
     return format_frame(lines[0], job.request.source.base) if lines else None
 
@@ -251,9 +253,7 @@ def fixed_size_line(job: ExportTask, wrong: ProofVerdict, paths: SizePaths | Non
 
 
 def _empty_line(job: ExportTask, wrong: ProofVerdict) -> str | None:
-    """`net.py:12`: the first line that makes an empty tensor where a file fails or gives another shape, if none does
-    at the traced size.
-    """
+    """`net.py:12`: the first line that makes an empty tensor where a file cannot be run, if none does as traced."""
     first = job.samples.items[0].inputs
     shaped = wrong.failure is not None and wrong.failure.max_abs is None
     if wrong.at is None or not shaped or not _at_another_size(job, wrong) or empty_line(job.runner, first):

@@ -217,13 +217,12 @@ def _choose_repeatable(job: ExportTask, clock: Clock, first: FirstState) -> Chos
     """The file that equals the module, which has to compute the same after many calls."""
     from trtconv.export.exporters.choice import choose
     from trtconv.export.lasting.notes import lasting_state
-    from trtconv.export.lasting.outside import same_names
+    from trtconv.export.lasting.outside import as_before_trace
     from trtconv.export.module.noise.repeatable import require_same_after_many_calls
-    from trtconv.export.sizes.shape_caches import same_attributes
 
     cheapest, module = job.samples.cheapest, job.runner.module
     try:
-        with same_attributes(module), same_names(module):
+        with as_before_trace(module):
             choice = choose(job)
     except AccuracyError as error:
         # A file cannot equal what changes from call to call; that is then the cause to tell.

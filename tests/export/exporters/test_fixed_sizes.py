@@ -7,7 +7,7 @@ import torch
 from torch._dynamo.exc import UserError
 from torch.export import Dim
 
-from trtconv.export.exporters.attempt import requirements
+from trtconv.export.branches.guards import requirements
 from trtconv.export.exporters.tracing.program import fixing_lines
 
 

@@ -256,6 +256,31 @@ def guarded_sizes(text: str, space: ShapeSpace) -> list[dict[str, int]]:
     return [sizes for i, sizes in enumerate(failing_sizes) if sizes not in failing_sizes[:i]]
 
 
+def requirements(text: str) -> str:
+    """What torch.export's "Suggested fixes" say about the dims, in the words of `--dynamic`; empty without them."""
+    if "Constraints violated" not in text:
+        return ""
+    if "Suggested fixes" not in text:
+        named = re.search(r"Constraints violated \(([^)]*)\)", text)
+        dims = sorted({d.removesuffix("_unit") for d in re.findall(r"[A-Za-z_]\w*", named[1])}) if named else []
+        return f"the module was traced for some sizes of {', '.join(dims)} only" if dims else ""
+    constraints = []
+    for line in BOUNDS_NOTHING.sub("", text.split("Suggested fixes:", 1)[1]).splitlines():
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals or name.startswith(("_", 'File "')):
+            continue
+        multiple, bounds = re.fullmatch(r"(\d+)\*_\w+", value), re.search(r"min=(\d+)(?:, max=(\d+))?", value)
+        if value.isdigit():
+            constraints.append(f"{name} must be {value}")
+        elif multiple:
+            constraints.append(f"{name} must be a multiple of {multiple[1]}")
+        elif bounds or "max=" in value:
+            constraints.append(f"{name} is within {value.partition(', ')[2].rstrip(')')}")
+        else:
+            constraints.append(f"{name} must be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
+    return "the module was traced for some sizes only: " + "; ".join(constraints) if constraints else ""
+
+
 def in_words(text: str) -> str:
     """The guards as one sentence for people; empty without them."""
     guards = unproved_guards(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -20,11 +19,12 @@ from trtconv.core.progress import Progress
 from trtconv.core.requests import ExportRequest
 from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.by_size.size_run import FROM_VALUES
-from trtconv.export.branches.guards import BOUNDS_NOTHING, in_words
+from trtconv.export.branches.guards import in_words, requirements
 from trtconv.export.branches.joined.cuts import Cut
 from trtconv.export.branches.plain_numbers import plain_numbers
 from trtconv.export.branches.while_exported import answered, may_ask
 from trtconv.export.exporters.trace import ExportCandidate, Trace
+from trtconv.export.lasting.outside import as_before_trace
 from trtconv.export.module.flat_module import flat_module
 from trtconv.export.module.noise.drawn import judge_random_file
 from trtconv.export.module.operator_lines import lacking_operator
@@ -210,10 +210,12 @@ def write_attempt(
 
     Raises what the exporter raises.
     """
-    trace = job.trace()
+    trace, module = job.trace(), job.runner.module
     with (
+        # Runs after it are not to meet its symbols.
+        as_before_trace(module),
         symbolic_builtins(trace.flat) if way.symbolic else nullcontext(),
-        _answering(way, job.runner.module) as lines,
+        _answering(way, module) as lines,
         _watching(way) as numbers,
         inexact_numbers() as inexact,
     ):
@@ -320,28 +322,3 @@ def first_line(error: BaseException | None) -> str:
     # Classes of the converter's own and of the exporter's tell a user nothing.
     inner = type(cause).__module__.startswith(("trtconv.", "torch.onnx."))
     return text if inner and text else f"{type(cause).__name__}: {text}"
-
-
-def requirements(text: str) -> str:
-    """What torch.export's "Suggested fixes" say about the dims, in the words of `--dynamic`; empty without them."""
-    if "Constraints violated" not in text:
-        return ""
-    if "Suggested fixes" not in text:
-        named = re.search(r"Constraints violated \(([^)]*)\)", text)
-        dims = sorted({d.removesuffix("_unit") for d in re.findall(r"[A-Za-z_]\w*", named[1])}) if named else []
-        return f"the module was traced for some sizes of {', '.join(dims)} only" if dims else ""
-    constraints = []
-    for line in BOUNDS_NOTHING.sub("", text.split("Suggested fixes:", 1)[1]).splitlines():
-        name, equals, value = (part.strip() for part in line.partition("="))
-        if not equals or name.startswith(("_", 'File "')):
-            continue
-        multiple, bounds = re.fullmatch(r"(\d+)\*_\w+", value), re.search(r"min=(\d+)(?:, max=(\d+))?", value)
-        if value.isdigit():
-            constraints.append(f"{name} must be {value}")
-        elif multiple:
-            constraints.append(f"{name} must be a multiple of {multiple[1]}")
-        elif bounds or "max=" in value:
-            constraints.append(f"{name} is within {value.partition(', ')[2].rstrip(')')}")
-        else:
-            constraints.append(f"{name} must be {re.sub('_[A-Za-z]+', 'k', value)} for a whole k")
-    return "the module was traced for some sizes only: " + "; ".join(constraints) if constraints else ""

@@ -31,6 +31,7 @@ from trtconv.export.exporters.torchscript import export_torchscript
 from trtconv.export.exporters.trace import ExportCandidate
 from trtconv.export.exporters.tracing.size_loops import unrolls_by_size
 from trtconv.export.exporters.value_branches import check_value_branches
+from trtconv.export.lasting.outside import as_before_trace
 from trtconv.export.module.noise.near_ties import told_ties
 from trtconv.export.refusal import TEXT_OF_SIZE, export_error, rounded_dims, size_paths
 from trtconv.export.sizes.file_sizes import differing_sizes, rounds_anything
@@ -99,7 +100,8 @@ def choose(job: ExportTask) -> ChosenExport:
         result = attempt(way, job)
         job, result = allow_for_rounding(job, result)
         if result.equal:
-            paths = paths or size_paths(job)
+            with as_before_trace(job.runner.module):
+                paths = paths or size_paths(job)
             result = scan_sizes(
                 job,
                 result,

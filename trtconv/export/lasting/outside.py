@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtconv.export.lasting.content import file_of_class
 from trtconv.export.module.user_code import is_library
+from trtconv.export.sizes.shape_caches import same_attributes
 from trtconv.export.sizes.shared_caches import files_of
 
 if TYPE_CHECKING:
@@ -80,11 +81,12 @@ class NamesOutside:
 
 
 @contextmanager
-def same_names(module: nn.Module) -> Iterator[None]:
-    """After the block names outside have the values that they had: a trace gives one a size that is a symbol."""
+def as_before_trace(module: nn.Module) -> Iterator[None]:
+    """After the block attributes, what containers hold and names outside are as before: a trace leaves its symbols."""
     before = NamesOutside.of(module)
     try:
-        yield
+        with same_attributes(module):
+            yield
     finally:
         for slot, _ in before._moved(module):
             slot.put(before.values[slot])

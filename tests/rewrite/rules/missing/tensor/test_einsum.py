@@ -38,6 +38,13 @@ CASES = [
         absent=("Einsum",),
         target="tensorrt==8.6",
     ),
+    Case(
+        "whole numbers",
+        'y = Einsum<equation="bij,bjk->bik">(p, q)',
+        "int64[N,H,4] p, int64[N,4,W] q",
+        "int64[a,b,c] y",
+        absent=("Einsum",),
+    ),
 ]
 NEAR_MISSES = [
     Case(

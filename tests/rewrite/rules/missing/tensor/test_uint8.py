@@ -32,6 +32,8 @@ CASES = [
     Case("Split", "a, b = Split<axis=1>(x) y = Concat<axis=1>(b, a)", **(ONE | {"fires": 4})),
     Case("Where", "c = Greater(i, j) y = Where(c, i, j)", **(TWO | {"fires": 2})),
     Case("Clip", "y = Clip(x, k)", constants=ALL, **ONE),
+    Case("ArgMax", "y = ArgMax<axis=1>(i)", **(TWO | {"inputs": "uint8[N,H] i", "outputs": "int64[a,b] y"})),
+    Case("TopK", "y, k = TopK<axis=1>(i, one)", **(TWO | {"inputs": "uint8[N,H] i", "outputs": "uint8[a,b] y, int64[a,b] k"}), constants="int64[1] one = {1}"),
     Case("MaxPool", "y = MaxPool<kernel_shape=[2,2]>(x)", **ONE),
     Case("8.6", "y = Div(i, j)", target=EIGHT, **TWO),
     Case("float to byte to float", "u = Cast<to=2>(x) y = Cast<to=1>(u)", ranges={"x": (0, 255)}, present=("Mod",)),

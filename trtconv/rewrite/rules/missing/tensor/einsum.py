@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from trtconv.core.targets import Target
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.einsum_plan import ContractionPlan, plan_of
 
-
-def needed(target: Target) -> bool:
-    """Ellipsis, diagonals and three operands came with TensorRT 10.12."""
-    return target.generation < 11
+WHOLE = (6, 7)
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -23,7 +19,9 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     plan = plan_of(node.attr("equation"), [r or 0 for r in ranks])
     if plan is None:
         return Skip("the equation is not understood")
-    if not plan.special:
+    # Ellipsis, diagonals and three operands came with TensorRT 10.12; none takes whole numbers.
+    special = plan.special and graph.target.generation < 11
+    if not special and graph.dtype(node.inputs[0]) not in WHOLE:
         return NOT_THIS
     return Found((node,), lambda g: _build(g, node, plan))
 
@@ -96,10 +94,9 @@ def _arranged(g: Replacement, x: Value, labels: str, groups: list[list[Value]]) 
 
 RULE = Rule(
     name="einsum",
-    why="TensorRT before 10.12 crashes on Einsum with an ellipsis, a diagonal or three operands; MatMul is everywhere.",
+    why="TensorRT before 10.12 crashes on Einsum with ellipsis, diagonal or three operands; none takes whole numbers.",
     ops=("Einsum",),
     find=find,
-    needed=needed,
     before='Einsum(a, b, c, equation="bij,bjk,bkl->bil")',
     after="MatMul(MatMul(a, b), c), with Transpose and Reshape around",
 )

@@ -24,6 +24,7 @@ MOVES = (
 )  # fmt: skip
 WRAPPED = ("Add", "Sub", "Mul")
 QUOTIENTS = ("Div", "Mod")
+INDICES = ("ArgMax", "ArgMin")
 COMPARES = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
 
 
@@ -49,10 +50,12 @@ def _build(g: Replacement, node: Node, places: list[int]) -> tuple[Value, ...]:
     if node.op in QUOTIENTS:
         return (g.cast(_quotient(g, node.op, *inputs), UINT8),)
     outputs = g.ops(node.op, len(node.outputs), *inputs, **attributes)
-    if node.op in COMPARES:
+    if node.op in (*COMPARES, *INDICES):
         return outputs
+    if node.op == "TopK":
+        return g.cast(outputs[0], UINT8), *outputs[1:]
     if node.op in WRAPPED:
-        outputs = (_wrapped(g, outputs[0]),)
+        outputs = (wrapped(g, outputs[0], 0.0),)
     return tuple(g.cast(v, UINT8) for v in outputs)
 
 
@@ -62,9 +65,11 @@ def _quotient(g: Replacement, op: str, left: Value, right: Value) -> Value:
     return whole if op == "Div" else g.sub(left, g.mul(whole, right))
 
 
-def _wrapped(g: Replacement, value: Value) -> Value:
-    size = g.scalar(256.0, dtype=FLOAT)
-    return g.sub(value, g.mul(g.floor(g.mul(value, g.scalar(1 / 256, dtype=FLOAT))), size))
+def wrapped(g: Replacement, value: Value, low: float) -> Value:
+    """A whole number in FP32 wrapped around into the 256 from `low` on."""
+    above = g.sub(value, g.scalar(low, dtype=FLOAT)) if low else value
+    turns = g.floor(g.mul(above, g.scalar(1 / 256, dtype=FLOAT)))
+    return g.sub(value, g.mul(turns, g.scalar(256.0, dtype=FLOAT)))
 
 
 def _cast(graph: Graph, node: Node) -> Found | Skip:
@@ -122,7 +127,7 @@ def _captured(graph: Graph, node: Node) -> bool:
 RULE = Rule(
     name=NAME,
     why="TensorRT has uint8 only next to a Cast at its inputs and outputs; FP32 holds all bytes, sums and products.",
-    ops=(*MOVES, *WRAPPED, *QUOTIENTS, *COMPARES, "Cast"),
+    ops=(*MOVES, *WRAPPED, *QUOTIENTS, *COMPARES, *INDICES, "TopK", "Cast"),
     find=find,
     before="Div(x, 2), x uint8",
     after="Cast(Floor(Div(Cast(x, to=float32) + 0.5, 2)), to=uint8)",
