@@ -16,6 +16,7 @@ from trtconv.core.errors import TrtconvError
 from trtconv.core.text.listing import list_first
 from trtconv.export.lasting.content import content_of
 from trtconv.export.lasting.outside import NamesOutside, Slot, outside_slots
+from trtconv.export.lasting.rare_writes import rarely_written, versions_of, written_since
 from trtconv.export.lasting.reads import WatchedNumber, reads_of_number, reads_of_tensors
 from trtconv.export.module.noise.first_call import UntouchedState, as_untouched
 from trtconv.export.sizes.shape_caches import STRUCTURE, ShapeCaches, attributes
@@ -71,12 +72,14 @@ def lasting_state(
     other = max(others, key=lambda feed: sum(v.size for v in feed.values()), default=None)
     now = _contents(_slots(module))
     if now == before.contents:
+        versions = versions_of(_tensor_slots(module))
         # What grows for a large input may be as at first after a small one.
         try:
             runner(other or here.inputs)
+            if _contents(_slots(module)) == before.contents:
+                is_written = written_since(versions, _tensor_slots(module))
+                return _kept(_rarely_written(runner, here.inputs)) if is_written else ()
         except TrtconvError:
-            return ()
-        if _contents(_slots(module)) == before.contents:
             return ()
     orders = [[here.inputs], *([[other, here.inputs], [other]] if other is not None else [])]
     redrawn = make(replace(first.point, seed=first.point.seed + 1))
@@ -92,11 +95,30 @@ def lasting_state(
         of_sizes = [*_beside_tables(module, [s for s in of_sizes if s not in moving]), *moving]
         of_sizes = _read(runner, of_sizes, feeds)
         of_values = _read(runner, of_values, feeds)
+        if not of_values:
+            of_values = [slot for slot in _rarely_written(runner, here.inputs) if slot not in of_sizes]
     except TrtconvError:
         return ()
     states = [f"forward leaves {_named(of_sizes)} for the next call"] if of_sizes else []
-    states += [f"forward keeps {_named(of_values)} from the values of a call"] if of_values else []
-    return tuple(states)
+    return (*states, *_kept(of_values))
+
+
+def _kept(slots: Sequence[Slot]) -> tuple[str, ...]:
+    return (f"forward keeps {_named(slots)} from the values of a call",) if slots else ()
+
+
+def _rarely_written(runner: ModuleRunner, feed: Feed) -> list[Slot]:
+    return rarely_written(runner, feed, lambda: _tensor_slots(runner.module))
+
+
+def _tensor_slots(module: nn.Module) -> dict[Slot, list[Any]]:
+    """The slots that hold tensors, parameters among them, with those."""
+    slots = {slot: tensors for slot, value in _slots(module) if (tensors := _tensors_in(value))}
+    for part in module.modules():
+        for name, parameter in part._parameters.items():
+            if parameter is not None:
+                slots[Slot.of(part._parameters, name, name, inside=True)] = [parameter]
+    return slots
 
 
 def changed_outside(module: nn.Module, before: FirstState) -> str:

@@ -232,6 +232,10 @@ def content_differs(before: Any, after: Any) -> bool:
     import torch
 
     if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+        if before.is_nested or after.is_nested:
+            # They have no shape to be asked for.
+            rows = [t.unbind() if t.is_nested else (t,) for t in (before, after)]
+            return len(rows[0]) == len(rows[1]) and any(map(content_differs, *rows))
         return before.shape == after.shape and not same_elements(before, after)
     return type(before) is type(after) and not isinstance(before, torch.Tensor) and bool(before != after)
 
