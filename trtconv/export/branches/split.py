@@ -22,13 +22,14 @@ from trtconv.core.shape_space.space import ShapeSpace
 from trtconv.export.branches.guard_split import GuardCut, NoConditionError, find_guard
 from trtconv.export.branches.guards import Region, sizes_within
 from trtconv.export.branches.joined.cuts import CannotSplitError, Cut
-from trtconv.export.branches.joined.graphs import join
+from trtconv.export.branches.joined.graphs import join, write_whole
 from trtconv.export.exporters.finish import StaticAxisError
 from trtconv.export.exporters.trace import ExportCandidate, Trace
 from trtconv.proof.points import SamplePoint, sample_inputs
 from trtconv.proof.undefined_sizes import sizes_of
 
 Export = Callable[[Trace, Path, int | None], ExportCandidate]
+Uncovered = Callable[[Path, ShapeSpace, Cut, dict[str, int]], int | None]
 Retrace = Callable[[dict[str, int], ShapeSpace], Trace]
 DEEPEST = 4
 # A dim of at most so many sizes may be cut at any of them.
@@ -77,10 +78,12 @@ def export_split(
     depth: int = 0,
     cuts: Sequence[Cut] = (),
     turns: list[dict[str, int]] | None = None,
+    uncovered: Uncovered = lambda model, low, cut, above: cut.last,
 ) -> ExportCandidate:
     """A candidate for the whole space of `trace`, cut at each of the `cuts` given.
 
-    `turns` gathers the sizes at which the parts' own cuts turn. Raises what `export` raises, and CannotSplitError.
+    `uncovered` gives the last size below a cut at which the graph above it is not right. `turns` gathers the sizes at
+    which the parts' own cuts turn. Raises what `export` raises, and CannotSplitError.
     """
     try:
         if not cuts:
@@ -100,7 +103,7 @@ def export_split(
                 parts.append(replace(retrace(within, space), region=trace.region))
         if len(parts) == 1:
             # All of the region lies on one side of the cut.
-            return export_split(export, retrace, parts[0], sizes, output, opset, depth, cuts[1:], turns)
+            return export_split(export, retrace, parts[0], sizes, output, opset, depth, cuts[1:], turns, uncovered)
     else:
         space = chosen.other_space(trace.space)
         other = retrace({**dict(trace.sizes), **dict(chosen.elsewhere)}, space)
@@ -109,12 +112,28 @@ def export_split(
             replace(other, region=(*trace.region, *chosen.other_region())),
         ]
     inner: list[dict[str, int]] = []
-    candidates = []
-    for side, part in zip(("low", "high"), parts, strict=True):
+
+    def export_side(side: str, part: Trace) -> ExportCandidate:
         side_folder = output.parent / side
         side_folder.mkdir(exist_ok=True)
         path = side_folder / output.name
-        candidates.append(export_split(export, retrace, part, sizes, path, opset, depth + 1, cuts[1:], inner))
+        return export_split(export, retrace, part, sizes, path, opset, depth + 1, cuts[1:], inner, uncovered)
+
+    high = export_side("high", parts[1])
+    if isinstance(chosen, Cut):
+        last = uncovered(high.model, parts[0].space, chosen, dict(parts[1].sizes))
+        low = None if last is None else Cut(chosen.dim, last).halves(trace.space)[0]
+        within = None if low is None else sizes_within(low, trace.region, sizes(low))
+        if low is None or within is None:
+            turns = inner if turns is None else turns
+            turns += inner
+            write_whole(high.model, trace, output)
+            note = f"the graph for {chosen.dim} above {chosen.last} is right below, too"
+            return replace(high, model=output, notes=(*high.notes, note))
+        if last is not None and last < chosen.last:
+            chosen = Cut(chosen.dim, last)
+            parts[0] = replace(retrace(within, low), region=trace.region)
+    candidates = [export_side("low", parts[0]), high]
     inner.append(chosen.turn)
     join(candidates[0].model, candidates[1].model, chosen, trace, output)
     if not _runs(output, trace, inner):

@@ -269,6 +269,7 @@ def _answering(way: Way, module: Any) -> AbstractContextManager[list[Frame]]:
 
 
 def _export(way: Way, job: ExportTask, trace: Trace, attempt_folder: Path) -> ExportCandidate:
+    from trtconv.export.branches.joined.covering import last_uncovered
     from trtconv.export.branches.split import export_split
     from trtconv.export.sizes.generalise.method import generalise
 
@@ -282,6 +283,7 @@ def _export(way: Way, job: ExportTask, trace: Trace, attempt_folder: Path) -> Ex
             attempt_folder / name,
             opset,
             cuts=way.cuts,
+            uncovered=partial(last_uncovered, job),
         )
     if way.generalises:
         sizes = [dict(s) for s in way.sizes]

@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 IS_LOW = "trtconv_is_low"
 
 
+def write_whole(part: Path, trace: Trace, output: Path) -> None:
+    """Write the model of a part of the space as one for the whole space of `trace`."""
+    model = load_model(part, weights=True)
+    opened = [open_dims(value) for value in model.graph.output]
+    del model.graph.output[:]
+    model.graph.output.extend(opened)
+    set_metadata(model, SPACE_KEY, str(trace.space))
+    output.write_bytes(model.SerializeToString(deterministic=True))
+
+
 def join(low: Path, high: Path, cut: Cut | GuardCut, trace: Trace, output: Path, *, nested: bool = False) -> None:
     """Write a model that runs `low` up to the cut and `high` above it. Equal weights are kept once."""
     import onnx
