@@ -94,13 +94,15 @@ def export_split(
         if "Constraints violated" not in str(error) or depth >= DEEPEST:
             raise
         condition = _find_condition(str(error), trace.space, trace.region)
+
+    def narrowed(space: ShapeSpace) -> Trace | None:
+        within = sizes_within(space, trace.region, sizes(space))
+        return None if within is None else replace(retrace(within, space), region=trace.region)
+
     parts: list[Trace] = []
     chosen: Cut | GuardCut = cuts[0] if cuts else condition
     if isinstance(chosen, Cut):
-        for space in chosen.halves(trace.space):
-            within = sizes_within(space, trace.region, sizes(space))
-            if within is not None:
-                parts.append(replace(retrace(within, space), region=trace.region))
+        parts += [part for space in chosen.halves(trace.space) if (part := narrowed(space)) is not None]
         if len(parts) == 1:
             # All of the region lies on one side of the cut.
             return export_split(export, retrace, parts[0], sizes, output, opset, depth, cuts[1:], turns, uncovered)
@@ -122,17 +124,15 @@ def export_split(
     high = export_side("high", parts[1])
     if isinstance(chosen, Cut):
         last = uncovered(high.model, parts[0].space, chosen, dict(parts[1].sizes))
-        low = None if last is None else Cut(chosen.dim, last).halves(trace.space)[0]
-        within = None if low is None else sizes_within(low, trace.region, sizes(low))
-        if low is None or within is None:
-            turns = inner if turns is None else turns
-            turns += inner
-            write_whole(high.model, trace, output)
-            note = f"the graph for {chosen.dim} above {chosen.last} is right below, too"
-            return replace(high, model=output, notes=(*high.notes, note))
-        if last is not None and last < chosen.last:
-            chosen = Cut(chosen.dim, last)
-            parts[0] = replace(retrace(within, low), region=trace.region)
+        if last != chosen.last:
+            low = None if last is None else narrowed(Cut(chosen.dim, last).halves(trace.space)[0])
+            if last is None or low is None:
+                if turns is not None:
+                    turns += inner
+                write_whole(high.model, trace, output)
+                note = f"the graph for {chosen.dim} above {chosen.last} is right below, too"
+                return replace(high, model=output, notes=(*high.notes, note))
+            chosen, parts[0] = Cut(chosen.dim, last), low
     candidates = [export_side("low", parts[0]), high]
     inner.append(chosen.turn)
     join(candidates[0].model, candidates[1].model, chosen, trace, output)

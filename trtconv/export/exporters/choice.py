@@ -100,8 +100,9 @@ def choose(job: ExportTask) -> ChosenExport:
         result = attempt(way, job)
         job, result = allow_for_rounding(job, result)
         if result.equal:
-            with as_before_trace(job.runner.module):
-                paths = paths or size_paths(job)
+            if paths is None:
+                with as_before_trace(job.runner.module):
+                    paths = size_paths(job)
             result = scan_sizes(
                 job,
                 result,

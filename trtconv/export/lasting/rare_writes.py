@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trtconv.export.lasting.outside import Slot
+from trtconv.export.module.noise.repeatable import same_bits
 from trtconv.export.sizes.work import watching_mode
+from trtconv.export.symbolic.recording.aliases import memory_of
 
 if TYPE_CHECKING:
     import torch
@@ -71,13 +73,12 @@ class _Spread:
 
     def reached(self, tensor: torch.Tensor) -> bool:
         """Whether some of the values come from the inputs."""
-        address = _memory(tensor)
-        return address is not None and address in self.memory
+        return memory_of(tensor) in self.memory
 
     @contextmanager
     def watched(self, inputs: Mapping[str, torch.Tensor]) -> Iterator[None]:
         """A run with these inputs."""
-        self.memory = {address for tensor in inputs.values() if (address := _memory(tensor)) is not None}
+        self.memory = _memory_of_all(inputs)
         spread = self
 
         class Watching(watching_mode()):  # type: ignore[misc]
@@ -91,19 +92,16 @@ class _Spread:
 
     def follow(self, operator: Any, arguments: Any, result: Any) -> None:
         """Note what an operator made of its arguments."""
-        operands = {address for tensor in _tensors(arguments) if (address := _memory(tensor)) is not None}
+        operands = _memory_of_all(arguments)
         packet = getattr(operator, "overloadpacket", operator)
         name = getattr(packet, "__name__", "")
         carries = name not in OF_SHAPES and not operands.isdisjoint(self.memory)
-        for tensor in _tensors(result):
-            address = _memory(tensor)
-            if address is None:
-                continue
-            if carries:
-                self.memory.add(address)
-            elif address not in operands:
-                # New memory where others' was.
-                self.memory.discard(address)
+        results = _memory_of_all(result)
+        if carries:
+            self.memory |= results
+        else:
+            # New memory where others' was.
+            self.memory -= results - operands
 
 
 def _reaches_outputs(runner: ModuleRunner, feed: Feed, slots: Slots, slot: Slot) -> bool:
@@ -116,7 +114,7 @@ def _reaches_outputs(runner: ModuleRunner, feed: Feed, slots: Slots, slot: Slot)
 
     try:
         usual = outputs_after(0)
-        return any(_differ(usual, outputs_after(move)) for move in MOVES)
+        return any(not same_bits(usual, outputs_after(move)) for move in MOVES)
     finally:
         _put(slots().get(slot, ()), contents)
 
@@ -141,27 +139,8 @@ def _moved(content: torch.Tensor, move: float) -> torch.Tensor:
     return content + (move if content.dtype.is_floating_point or content.dtype.is_complex else int(move))
 
 
-def _differ(usual: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
-    return any(
-        name not in outputs or value.shape != outputs[name].shape or value.tobytes() != outputs[name].tobytes()
-        for name, value in usual.items()
-    )
-
-
-def _tensors(values: Any) -> list[torch.Tensor]:
+def _memory_of_all(values: Any) -> set[int]:
     import torch
     from torch.utils import _pytree
 
-    return [value for value in _pytree.tree_leaves(values) if isinstance(value, torch.Tensor)]
-
-
-def _memory(tensor: torch.Tensor) -> int | None:
-    """What stands for the memory of a tensor; None of one without, as a sparse one."""
-    import torch
-
-    if tensor.layout != torch.strided:
-        return None
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (RuntimeError, NotImplementedError):
-        return None
+    return {memory_of(v) for v in _pytree.tree_leaves(values) if isinstance(v, torch.Tensor)} - {0}

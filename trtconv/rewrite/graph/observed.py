@@ -21,8 +21,8 @@ from trtconv.proof.sizes import elements
 from trtconv.rewrite.engine.rounds import describe
 from trtconv.rewrite.graph.facts import index_model
 from trtconv.rewrite.graph.index import Array, Graph, Node
+from trtconv.rewrite.graph.operators import INT64, INTEGERS
 
-INT64 = onnx.TensorProto.INT64
 SCATTERS = ("ScatterElements", "ScatterND")
 # These compute integers that may be larger than what they are made of; others move or compare.
 GROWING = ("Add", "Sub", "Mul", "Pow", "Cast", "CumSum", "ReduceSum", "ReduceProd", "Neg", "BitShift", "MatMul", "Sum")
@@ -31,7 +31,6 @@ INT32 = (-(1 << 31), (1 << 31) - 1)
 # int32 around 2**24 and up to 2**31; sums, products, Max, Min, comparisons and CumSum were exact).
 FLOATING = ("ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "ReduceMean", "ReduceSumSquare", "ReduceL1", "TopK",
             "ArgMax", "ArgMin")  # fmt: skip
-INTEGERS = (onnx.TensorProto.INT32, INT64)
 MOST_ELEMENTS = 1 << 22
 MOST_POINTS = 4
 

@@ -21,6 +21,7 @@ from onnx_graphsurgeon.ir.tensor import LazyValues
 from trtconv.rewrite.graph.index import Array
 
 INT64 = onnx.TensorProto.INT64
+INTEGERS = (onnx.TensorProto.INT32, INT64)
 FLOAT = onnx.TensorProto.FLOAT
 BOOL = onnx.TensorProto.BOOL
 # A graph-surgeon tensor, or the name of a value of the graph around; "" is an input that is left out.

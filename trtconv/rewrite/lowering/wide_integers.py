@@ -20,7 +20,8 @@ from trtconv.rewrite.engine.rounds import RewriteSetting, describe
 from trtconv.rewrite.graph.extent import largest
 from trtconv.rewrite.graph.facts import index_model
 from trtconv.rewrite.graph.index import Graph, Node
-from trtconv.rewrite.graph.observed import GROWING, INT32, INT64, MOST_ELEMENTS
+from trtconv.rewrite.graph.observed import GROWING, INT32, MOST_ELEMENTS
+from trtconv.rewrite.graph.operators import INT64
 from trtconv.rewrite.lowering.settled_ifs import leading_part
 
 # Every element of what they take is in what they give.

@@ -86,7 +86,7 @@ def require_same_after_many_calls(runner: ModuleRunner, sample: ReferenceSample)
         for _ in range(MORE_CALLS):
             outputs = runner(sample.inputs)
             # State that goes round matters at some calls only, so the last one alone would not show it.
-            differs = None if _same_bits(expected, outputs) else difference(base, outputs)
+            differs = None if same_bits(expected, outputs) else difference(base, outputs)
             if differs is not None:
                 threads.close()
                 if not _is_order_of_sums(runner, sample, outputs):
@@ -122,7 +122,8 @@ def _is_order_of_sums(runner: ModuleRunner, sample: ReferenceSample, outputs: Ma
     return all(difference(sample, runner(sample.inputs)) is None for _ in range(FEWEST_CALLS))
 
 
-def _same_bits(expected: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
+def same_bits(expected: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
+    """Whether all that is expected is there, to the bit."""
     return all(
         name in outputs and value.shape == outputs[name].shape and value.tobytes() == outputs[name].tobytes()
         for name, value in expected.items()

@@ -305,7 +305,12 @@ def _version(tensor: Any) -> int:
 
 
 def memory_of(tensor: Any) -> int:
-    """What tells the memory of a strided tensor from that of others while it lives; 0 of any other layout."""
+    """What tells the memory of a strided tensor from that of others while it lives; 0 of any other, and of none."""
     import torch
 
-    return 0 if tensor.layout is not torch.strided else int(tensor.untyped_storage()._cdata)
+    if tensor.layout is not torch.strided:
+        return 0
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError):
+        return 0

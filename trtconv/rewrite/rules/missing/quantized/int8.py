@@ -9,7 +9,6 @@ and what takes its scale stays. An int16 that is cast to and on, as of sound, is
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from trtconv.core.model.provenance import rule_of
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
@@ -17,14 +16,16 @@ from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import FLOAT, Value
 from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.rules.missing.tensor.uint8 import (
+    CHOICES,
     COMPARES,
     FLOAT16,
     INDICES,
     INT32,
     INT64,
+    MOVES,
     QUOTIENTS,
     WRAPPED,
-    wrapped,
+    in_floats,
 )
 
 NAME = "int8"
@@ -32,13 +33,9 @@ INT8, LOW, HIGH = 3, -128.0, 127.0
 # What half of the numbers of a type are; int16 is nowhere in TensorRT.
 INT16 = 5
 HALVES = {INT8: 128, INT16: 32768}
-# TensorRT from 10 on hands int8 on in these.
-MOVES = (
-    "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Slice", "Concat", "Split", "Gather", "GatherElements",
-    "GatherND", "Expand", "Tile", "DepthToSpace", "SpaceToDepth",
-)  # fmt: skip
-CHOICES = ("Where", "Max", "Min", "Clip", "Pad", "ReduceMax", "ReduceMin")
 SIGNS = ("Neg", "Abs", "Sign")
+# -128 // -1 leaves the range, as the absolute value of -128 does.
+WRAPPING = (*WRAPPED, *SIGNS, *QUOTIENTS)
 QUANTISED = ("DequantizeLinear", "MatMulInteger", "ConvInteger", "QLinearMatMul", "QLinearConv")
 
 
@@ -55,27 +52,14 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         user.op in QUANTISED for v in node.outputs for user in graph.uses(v)
     ):
         return NOT_THIS
+    # TensorRT from 10 on hands int8 on.
     if node.op in MOVES and graph.target.generation != 8 and not any(graph.is_constant(v) for v in values):
         return NOT_THIS
     if node.op == "Mod" and node.attr("fmod", 0):
         return Skip("the remainder is one of floats")
     ranges = {v: (1.0 if i == 1 and node.op in QUOTIENTS else LOW, HIGH) for i, v in zip(places, values, strict=True)}
-    return Found((node,), partial(_build, node=node, places=places), ranges=ranges)
-
-
-def _build(g: Replacement, node: Node, places: list[int]) -> tuple[Value, ...]:
-    inputs = [g.cast(v, FLOAT) if i in places else v for i, v in enumerate(node.inputs)]
-    attributes: dict[str, Any] = node.attributes()
-    if node.op in QUOTIENTS:
-        return (g.cast(wrapped(g, _quotient(g, node.op, *inputs), LOW), INT8),)
-    outputs = g.ops(node.op, len(node.outputs), *inputs, **attributes)
-    if node.op in (*COMPARES, *INDICES):
-        return outputs
-    if node.op == "TopK":
-        return g.cast(outputs[0], INT8), *outputs[1:]
-    if node.op in WRAPPED or node.op in SIGNS:
-        outputs = (wrapped(g, outputs[0], LOW),)
-    return tuple(g.cast(v, INT8) for v in outputs)
+    build = partial(in_floats, node=node, places=places, dtype=INT8, quotient=_quotient, wrapping=WRAPPING, low=LOW)
+    return Found((node,), build, ranges=ranges)
 
 
 def _quotient(g: Replacement, op: str, left: Value, right: Value) -> Value:

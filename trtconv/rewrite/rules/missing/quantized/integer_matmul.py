@@ -9,15 +9,13 @@ from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
-from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.operators import INTEGERS, Value
 from trtconv.rewrite.graph.replacement import Replacement
-
-WHOLE = (6, 7)
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
     """Match a product of int32 or int64."""
-    if graph.dtype(node.inputs[0]) not in WHOLE:
+    if graph.dtype(node.inputs[0]) not in INTEGERS:
         return NOT_THIS
     ranks = [graph.rank(v) for v in node.inputs]
     if None in ranks:

@@ -6,10 +6,8 @@ from functools import partial
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 from trtconv.rewrite.graph.index import Graph, Node
-from trtconv.rewrite.graph.operators import INT64, Value
+from trtconv.rewrite.graph.operators import INT64, INTEGERS, Value
 from trtconv.rewrite.graph.replacement import Replacement
-
-INTEGERS = (6, INT64)
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:

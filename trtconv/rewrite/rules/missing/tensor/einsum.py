@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
-from trtconv.rewrite.graph.operators import Value
+from trtconv.rewrite.graph.operators import INTEGERS, Value
 from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.patterns.einsum_plan import ContractionPlan, plan_of
-
-WHOLE = (6, 7)
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
@@ -21,7 +19,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
         return Skip("the equation is not understood")
     # Ellipsis, diagonals and three operands came with TensorRT 10.12; none takes whole numbers.
     special = plan.special and graph.target.generation < 11
-    if not special and graph.dtype(node.inputs[0]) not in WHOLE:
+    if not special and graph.dtype(node.inputs[0]) not in INTEGERS:
         return NOT_THIS
     return Found((node,), lambda g: _build(g, node, plan))
 

@@ -5,6 +5,7 @@ All 256 values and their sums and products are exact in FP32. What leaves 0..255
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -16,12 +17,12 @@ from trtconv.rewrite.graph.replacement import Replacement
 
 NAME = "uint8"
 UINT8, INT32, INT64, FLOAT16 = 2, 6, 7, 10
-# These hand bytes on, or choose among them.
+# These hand bytes on, and these choose among them.
 MOVES = (
     "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Slice", "Concat", "Split", "Gather", "GatherElements",
-    "GatherND", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Where", "Max", "Min", "ReduceMax",
-    "ReduceMin", "MaxPool", "Clip",
+    "GatherND", "Expand", "Tile", "DepthToSpace", "SpaceToDepth",
 )  # fmt: skip
+CHOICES = ("Where", "Max", "Min", "Clip", "Pad", "ReduceMax", "ReduceMin")
 WRAPPED = ("Add", "Sub", "Mul")
 QUOTIENTS = ("Div", "Mod")
 INDICES = ("ArgMax", "ArgMin")
@@ -41,22 +42,39 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if node.op == "Mod" and node.attr("fmod", 0):
         return Skip("the remainder is one of floats")
     ranges = {node.inputs[i]: (1.0 if i == 1 and node.op in QUOTIENTS else 0.0, 255.0) for i in places}
-    return Found((node,), partial(_build, node=node, places=places), ranges=ranges)
+    build = partial(
+        in_floats, node=node, places=places, dtype=UINT8, quotient=_quotient, wrapping=WRAPPED, low=0.0
+    )
+    return Found((node,), build, ranges=ranges)
 
 
-def _build(g: Replacement, node: Node, places: list[int]) -> tuple[Value, ...]:
+def in_floats(
+    g: Replacement,
+    node: Node,
+    places: list[int],
+    dtype: int,
+    quotient: Callable[[Replacement, str, Value, Value], Value],
+    wrapping: Collection[str],
+    low: float,
+) -> tuple[Value, ...]:
+    """The node with its inputs at `places` in FP32, and what comes of those cast to `dtype` again.
+
+    What the operators `wrapping` give is wrapped around into the 256 numbers from `low` on. `quotient` is Div and Mod.
+    """
     inputs = [g.cast(v, FLOAT) if i in places else v for i, v in enumerate(node.inputs)]
     attributes: dict[str, Any] = node.attributes()
+    outputs: tuple[Value, ...]
     if node.op in QUOTIENTS:
-        return (g.cast(_quotient(g, node.op, *inputs), UINT8),)
-    outputs = g.ops(node.op, len(node.outputs), *inputs, **attributes)
+        outputs = (quotient(g, node.op, *inputs),)
+    else:
+        outputs = g.ops(node.op, len(node.outputs), *inputs, **attributes)
     if node.op in (*COMPARES, *INDICES):
         return outputs
     if node.op == "TopK":
-        return g.cast(outputs[0], UINT8), *outputs[1:]
-    if node.op in WRAPPED:
-        outputs = (wrapped(g, outputs[0], 0.0),)
-    return tuple(g.cast(v, UINT8) for v in outputs)
+        return g.cast(outputs[0], dtype), *outputs[1:]
+    if node.op in wrapping:
+        outputs = (_wrapped(g, outputs[0], low),)
+    return tuple(g.cast(v, dtype) for v in outputs)
 
 
 def _quotient(g: Replacement, op: str, left: Value, right: Value) -> Value:
@@ -65,7 +83,7 @@ def _quotient(g: Replacement, op: str, left: Value, right: Value) -> Value:
     return whole if op == "Div" else g.sub(left, g.mul(whole, right))
 
 
-def wrapped(g: Replacement, value: Value, low: float) -> Value:
+def _wrapped(g: Replacement, value: Value, low: float) -> Value:
     """A whole number in FP32 wrapped around into the 256 from `low` on."""
     above = g.sub(value, g.scalar(low, dtype=FLOAT)) if low else value
     turns = g.floor(g.mul(above, g.scalar(1 / 256, dtype=FLOAT)))
@@ -127,7 +145,7 @@ def _captured(graph: Graph, node: Node) -> bool:
 RULE = Rule(
     name=NAME,
     why="TensorRT has uint8 only next to a Cast at its inputs and outputs; FP32 holds all bytes, sums and products.",
-    ops=(*MOVES, *WRAPPED, *QUOTIENTS, *COMPARES, *INDICES, "TopK", "Cast"),
+    ops=(*MOVES, *CHOICES, "MaxPool", *WRAPPED, *QUOTIENTS, *COMPARES, *INDICES, "TopK", "Cast"),
     find=find,
     before="Div(x, 2), x uint8",
     after="Cast(Floor(Div(Cast(x, to=float32) + 0.5, 2)), to=uint8)",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip, only_tensorrt_8
 from trtconv.rewrite.graph.index import Graph, Node
-
-INTEGERS = (6, 7)
+from trtconv.rewrite.graph.operators import INTEGERS
 
 
 def find(graph: Graph, node: Node) -> Found | Skip:
