@@ -61,7 +61,13 @@ def A8414CacheInInt8(self, k, s, x):
 def A8415ReductionsOfOne(self, x):
     """Reductions of what has no axes left."""
     top = x.max()
-    return x - top.mean(), top.sum() + x, x.mean().amax() * x, x * top.norm(), x + top.logsumexp(0), x - top.prod()
+    return x - top.mean(), top.sum() + x, x.mean().amax() * x, x * top.norm(), x - top.prod()
+
+
+@forward("x:float32[N,8]=-2:2", dims="N=1:2:5", kinds=FINITE, refused="integer modulo by zero")
+def A8421SumOfExponentialsOfOne(self, x):
+    """An axis of what has none, of which torch's exporter has no form."""
+    return x + x.max().logsumexp(0)
 
 
 @attack("x:float32[N,T,3]=-2:2", dims="N=1:3:6 T=1:5:9")
