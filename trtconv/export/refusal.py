@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.errors import AccuracyError, TrtconvError, UnsupportedError
 from trtconv.core.model.file import load_structure
 from trtconv.core.model.provenance import origin_of
 from trtconv.export.branches.by_size.number_paths import line_astray, with_runs_by_number
+from trtconv.export.branches.by_size.parting import find_parting
 from trtconv.export.branches.by_size.size_paths import SizePaths, explore_sizes
 from trtconv.export.branches.causes import unnamed_cause
-from trtconv.export.branches.explain import Fork, find_fork, locate_fork
+from trtconv.export.branches.explain import locate_fork
 from trtconv.export.branches.value_exits import value_exits
 from trtconv.export.exporters.attempt import Attempt, ExportTask, describe_attempts, first_line, root_error
 from trtconv.export.module.operator_lines import empty_line, lacking_operator, named_line
@@ -26,7 +25,7 @@ from trtconv.export.sizes.whole_numbers import BeyondIntegersError
 from trtconv.export.symbolic.recording.errors import CaughtErrorInRecordingError
 from trtconv.proof.comparison import describe_failure
 from trtconv.proof.joint_sizes import count_sizes
-from trtconv.proof.points import BOUNDARY, SamplePoint
+from trtconv.proof.points import BOUNDARY
 from trtconv.proof.probes.values import IN_WORDS
 from trtconv.proof.proving import ProofVerdict
 
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# Samples that are run once more, to see where one parts from the first; and draws of values of the same size.
-MOST_LOOKED_AT, SEEDS_OF_VALUES = 6, 4
 READS_A_VALUE = (
     "Python reads a value in that line, and the file keeps what it was: use torch.where or other tensor operations, or "
     "say with a value range which values there are (--input NAME:float32[...]=LOW:HIGH)"
@@ -125,15 +122,14 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
     rounded = next((a.verdict for a in split if _is_rounded_size(a)), None)
     if rounded is not None:
         return _difference_error(attempts, job, rounded, paths)
-    fork, at, by_size = _fork(job, wrongs)
-    both = split[-1].verdict if split and by_size else None
-    if fork is not None and both is not None and both.refusal is None and _has_both_ways(job, fork, both):
+    parting = find_parting(job.runner, job.samples.items, job.make, [w.at for w in wrongs if w.at is not None])
+    both = split[-1].verdict if split and parting is not None and parting.by_size else None
+    if parting is not None and both is not None and both.refusal is None and parting.has_both_ways(both.at):
         return _difference_error(attempts, job, both, paths)
-    if fork is not None:
-        here = str(job.samples.items[0].point)
-        kind = "the size" if by_size else "the values of the inputs"
-        described = fork.describe(here, at, base)
-        is_loop = by_size and described.startswith(("`for ", "`while "))
+    if parting is not None:
+        kind = "the size" if parting.by_size else "the values of the inputs"
+        described = parting.describe(base)
+        is_loop = parting.by_size and described.startswith(("`for ", "`while "))
         stopped = _what_stops_a_loop(attempts) if is_loop else ""
         stopped = f"; the file cannot hold it as a loop: {stopped}" if stopped else ""
         return AccuracyError(
@@ -142,7 +138,7 @@ def export_error(attempts: list[Attempt], job: ExportTask, paths: SizePaths | No
             "choose with torch.where, use torch.cond, replace a loop by tensor operations, or give ranges with "
             "--dynamic for which one way holds",
             details=details,
-            where=locate_fork(fork, base),
+            where=locate_fork(parting.fork, base),
         )
     compared = [v for v in wrongs if v.refusal is None]
     if compared:
@@ -302,49 +298,3 @@ def _what_stops_a_loop(attempts: Sequence[Attempt]) -> str:
     error = next((a.error for a in attempts if a.way.scripts and a.error is not None), None)
     line = first_line(error)
     return line.partition(": ")[2] if "is no script: " in line else line
-
-
-def _fork(job: ExportTask, wrongs: list[ProofVerdict]) -> tuple[Fork | None, str, bool]:
-    """Where the run at the first sample and another run part, what that one was, and whether its size does it.
-
-    The failing sizes are looked at first.
-    """
-    first, *others = job.samples.items
-    for seed in range(1, SEEDS_OF_VALUES + 1):
-        same_sizes = replace(first.point, values="random", seed=first.point.seed + seed)
-        fork = find_fork(job.runner, first.inputs, job.make(same_sizes))
-        if fork is not None:
-            return fork, "other values of the same size", False
-    failed = list(dict.fromkeys(w.at for w in wrongs if w.at is not None))
-    others.sort(key=lambda s: s.point not in failed)
-    looked_at = [(s.point, s.inputs) for s in others[:MOST_LOOKED_AT]]
-    looked_at = [(at, job.make(at)) for at in failed if all(at != p for p, _ in looked_at)] + looked_at
-    for point, inputs in looked_at:
-        fork = find_fork(job.runner, first.inputs, inputs)
-        if fork is not None:
-            # A line at which a number leaves torch decides by a value, although another size met it here.
-            leaving = value_exits(job.runner, [first.inputs, inputs]).get(fork.line)
-            # An error that the module catches may come from the size alone, as that of a view.
-            by_value = leaving is not None and (leaving.numbers or not leaving.shown)
-            by_size = point.values == "random" or _parts_by_size(job, fork, point)
-            return fork, str(point), by_size and not by_value
-    return None, "", True
-
-
-def _has_both_ways(job: ExportTask, fork: Fork, wrong: ProofVerdict) -> bool:
-    """True where a file is wrong at the first sample, or right at an earlier one that goes the fork's other way."""
-    first, *others = job.samples.items
-    if wrong.at == first.point:
-        return True
-    right = itertools.takewhile(lambda sample: sample.point != wrong.at, others)
-    forks = (find_fork(job.runner, first.inputs, sample.inputs) for sample in itertools.islice(right, MOST_LOOKED_AT))
-    return any(other is not None and other.line == fork.line for other in forks)
-
-
-def _parts_by_size(job: ExportTask, fork: Fork, point: SamplePoint) -> bool:
-    """True where the run parts at that line at the sizes of the point with other values, too."""
-    first = job.samples.items[0]
-    if point.dims == first.point.dims:
-        return False
-    again = find_fork(job.runner, first.inputs, job.make(replace(point, values="random")))
-    return again is not None and again.line == fork.line

@@ -78,6 +78,7 @@ def test_a_link_counts_as_what_it_points_at(tmp_path, name, content, message):
         (b'[{"check_name": "trtconv/sizes", "fingerprint": "0"}]', True, True),
         (b"[]", True, True),
         (b'<?xml version="1.0"?><testsuites name="trtconv check"/>', True, True),
+        (b"<!DOCTYPE html><svg>" + b" " * (1 << 17) + b"</svg><dt>trtconv</dt>", True, True),
         ("### ✅ `model.trt.onnx` equals".encode(), True, True),
         (b'{"kind": "check", "sch', False, True),
         (b"{}", False, True),

@@ -56,7 +56,8 @@ def _is_report(path: Path) -> bool:
         beginning = stream.read(_LOOKED_AT)
     text = beginning.decode(errors="replace").lstrip("\ufeff \t\r\n")
     if text.startswith("<"):
-        return "trtconv" in text
+        # Those of earlier versions name trtconv behind the drawing of the network only, which may be long.
+        return "trtconv" in text or b"trtconv" in path.read_bytes()
     if text.startswith(("{", "[")):
         return _is_json_report(path)
     return not text or text.startswith(_VERDICTS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from trtconv.core.errors import AccuracyError
 from trtconv.export.lasting.notes import FirstState, changed_outside
 from trtconv.export.module.noise.first_call import NO_CALL_BEFORE, changed_inside
-from trtconv.export.module.noise.repeatable import difference, of_other_shapes, quoted_names
+from trtconv.export.module.noise.repeatable import difference, of_other_shapes, quoted_names, require_same_again
 from trtconv.export.module.noise.threads import one_thread
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def require_nothing_left_outside(
 ) -> Samples:
     """The samples, with a note where first calls could not be tried.
 
-    Raises AccuracyError where a sample's outputs are others when it is the first that a process runs.
+    Raises AccuracyError where a sample's outputs are others when it is the first that a process runs, or when the
+    module runs again.
 
     A table that is made once for all sizes, or for each of them, gives the same. Looked at are first the last sample
     each of whose sizes came before, since what is kept by a part of the sizes was kept by earlier ones, and the
@@ -58,8 +59,12 @@ def require_nothing_left_outside(
             again = runner(sample.inputs)
         differs = difference(replace(sample, outputs=again), outputs)
         if differs is not None:
+            # Random numbers that only this size or these values draw are nothing that is left.
+            require_same_again(runner, replace(sample, outputs=again))
             inside = quoted_names(changed_inside(runner.module, untouched))
-            kept_in = changed_outside(runner.module, before) or inside or "something outside of the module"
+            cached = quoted_names(dict.fromkeys(a.name for a in runner.caches.initial))
+            unseen = "something outside of the module" + (f" or in {cached}" if cached else "")
+            kept_in = changed_outside(runner.module, before) or inside or unseen
             raise AccuracyError(
                 f"forward keeps {kept_in} from the first call of a process and depends on it: '{differs.output}' at "
                 f"{sample.point} is another one when that is the first call",

@@ -27,7 +27,12 @@ from trtconv.proof.tied_dims import find_ties
 from trtconv.proof.undefined_sizes import UndefinedDim, find_undefined, required_multiples
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+
+    from trtconv.core.tensors import TensorSpec
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 # A module is run at each, so fewer than shape inference looks at.
 MANY = 8
@@ -157,9 +162,18 @@ def padded_choice(choice: ChosenExport, request: ExportRequest, padding: Padding
 
 
 def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequest, make: MakeInputs) -> TrtconvError:
-    """The error of a module that raises at a sample point, with the dim that follows from others, the least size or the
-    multiple that would help.
+    """The error of a module that raises at a sample point, with the input whose values are too high for a size, the dim
+    that follows from others, the least size or the multiple that would help.
     """
+    too_high = _too_high(runner, request, make)
+    if too_high:
+        names = " and ".join(f"'{s.name}'" for s in too_high)
+        return TrtconvError(
+            error.message,
+            hint=f"it runs there with the least values of {names}: give smaller value ranges, or values that fit the "
+            "sizes with --sample FILE.py:FUNCTION",
+            where=error.where,
+        )
     problem = _Shapes(runner, request, make).problem
     ties = find_ties(problem, request.space)
     if ties:
@@ -191,6 +205,29 @@ def explain_error(error: TrtconvError, runner: ModuleRunner, request: ExportRequ
         details=[f"it raises at {d.where}" for d in helps],
         where=error.where,
     )
+
+
+def _too_high(runner: ModuleRunner, request: ExportRequest, make: MakeInputs) -> list[TensorSpec]:
+    """The whole-number inputs, as lengths and indices are, whose values alone make the module raise at small sizes."""
+    import numpy as np
+
+    whole = [s for s in request.inputs if s.dtype.kind == "int"]
+    inputs = make(SamplePoint("probe", tuple(request.space.pick("min").items())))
+    if not whole or _runs(runner, inputs):
+        return []
+    least = {s.name: np.full_like(inputs[s.name], s.value_range[0] if s.value_range else 0) for s in whole}
+    if not _runs(runner, {**inputs, **least}):
+        return []
+    alone = [s for s in whole if not _runs(runner, {**inputs, **{n: v for n, v in least.items() if n != s.name}})]
+    return alone or whole
+
+
+def _runs(runner: ModuleRunner, inputs: Mapping[str, Array]) -> bool:
+    try:
+        runner(inputs)
+    except TrtconvError:
+        return False
+    return True
 
 
 def _from_least(dim: UndefinedDim, rng: DimRange) -> str:

@@ -45,7 +45,7 @@ from trtconv.export.symbolic.arithmetic.result_types import converted_first
 from trtconv.export.symbolic.complex_numbers import parts as complex_parts
 from trtconv.export.symbolic.complex_numbers.functions import complex_call
 from trtconv.export.symbolic.encoders import padded_encoders
-from trtconv.export.symbolic.indexing import embeddings, memory, sums, writes
+from trtconv.export.symbolic.indexing import embeddings, masked_writes, memory, sums, writes
 from trtconv.export.symbolic.indexing.in_place import in_place_handlers, written
 from trtconv.export.symbolic.indexing.repeats import repeat_interleave
 from trtconv.export.symbolic.recording import value_checks, written_out
@@ -154,6 +154,7 @@ def handlers() -> Mapping[str, Handler]:
         "index_put": sums.index_put, "bincount": sums.bincount,
         "mode": order.mode, **dict.fromkeys(("any", "all"), small_integers.any_or_all),
         **dict.fromkeys(("matmul", "__matmul__", "bmm", "mm", "mv", "dot"), small_integers.product),
+        **dict.fromkeys(("tril", "triu"), small_integers.triangle), "masked_scatter": masked_writes.masked_scatter,
         "cumsum": running_sums.cumsum,
         "pad": complex_parts.pad(sizes.pad), "mean": complex_parts.by_parts(deviations.mean),
         "var": deviations.deviation(root=False), "std": deviations.deviation(root=True),

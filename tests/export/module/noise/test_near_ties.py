@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from trtconv.export.module.noise.near_ties import in_steps
+
 SORTED = (
     "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     "        self.score = nn.Linear(16, 1)\n\n"
@@ -47,3 +52,38 @@ def test_others_of_equal_values_than_the_first_are_told(write_module, export):
     without_bias = EXPERTS.replace("bias=False", "bias=True")
     result = export(f"{write_module(without_bias)}:Net", ["ids:int64[N,T]=0:19"], "N=1:2:3 T=1:3:4")
     assert not [n for n in result.notes if "the top of equal values is taken" in n]
+
+
+BELOW_A_THRESHOLD = (
+    "class Net(nn.Module):\n    def forward(self, x):\n        best, index = x.sigmoid().topk(5)\n"
+    "        return index * (best > 0.5)\n"
+)
+NEIGHBOURS = (
+    "class Net(nn.Module):\n    def forward(self, x):\n"
+    "        d = torch.cdist(x, x, compute_mode='donot_use_mm_for_euclid_dist')\n"
+    "        i = d.topk(3, -1, largest=False)[1]\n"
+    "        return x.gather(1, i.flatten(1)[..., None].expand(-1, -1, 3))\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("net", "spec", "at"),
+    [
+        (BELOW_A_THRESHOLD, "x:float32[N,T]=-6:6", "at full"),
+        (NEIGHBOURS, "x:float32[N,T,3]=-2:2", " values torch takes"),
+    ],
+    ids=["hidden at zeros", "on a grid"],
+)
+def test_equal_values_are_looked_for_where_they_show(write_module, export, net, spec, at):
+    result = export(f"{write_module(net)}:Net", [spec], "N=1:2:3 T=8:12:20")
+    (note,) = [n for n in result.notes if "the top of equal values is taken" in n]
+    assert at in note
+
+
+def test_floats_in_few_steps_stay_in_their_range():
+    values = np.linspace(-0.7, 2.9, 50, dtype=np.float32)
+    coarse = in_steps(values, 4)
+    assert coarse.dtype == np.float32
+    assert set(coarse) == set(np.float32([-0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.9]))
+    assert in_steps(np.arange(4), 1).tolist() == [0, 1, 2, 3]
+    assert np.isnan(in_steps(np.float32([np.nan, 1, 2]), 1)[0])

@@ -26,6 +26,15 @@ _REFUSALS = (
 )
 _SIZED_BY_DATA = ("NonZero", "NonMaxSuppression", "Compress", "Unique")
 BY_DATA_HINT = "the values decide the size of its result: --nms topk fixes it (`trtconv help data-dependent-sizes`)"
+# Without a suppression the rows may be used in ways that no fixed number of them serves.
+CHOSEN_HINT = (
+    "the values decide the size of its result: choose with torch.where or torch.topk instead; --nms topk fixes it "
+    "where whole rows are the result (`trtconv help data-dependent-sizes`)"
+)
+UNIQUE_HINT = (
+    "the values decide the size of its result: F.one_hot(x, classes).sum(0) > 0 tells which values there are "
+    "(`trtconv help data-dependent-sizes`)"
+)
 # Operators that quantising a network with ONNX Runtime leaves, and that no rule could put into floats.
 _QUANTISED = ("Integer", "QLinear", "DynamicQuantize", "QAttention", "QGemm", "QEmbed", "MatMulNBits")
 _NOT_IN_WHEELS = "nvinfer_vc_plugin"
@@ -69,7 +78,7 @@ def unsupported_error(
     nodes = "a node" if len(listed) == 1 else f"{len(listed)} nodes"
     hint = otherwise
     if any(p.op_type in _SIZED_BY_DATA for p in listed):
-        hint = BY_DATA_HINT
+        hint = _hint_of_sizes(model)
     elif any(word in p.op_type for p in listed for word in _QUANTISED):
         hint = "convert the file from before it was quantised, or quantise that one anew to QuantizeLinear and "
         hint += "DequantizeLinear pairs (quant_format=QDQ, int8, symmetric)"
@@ -136,13 +145,21 @@ def build_failure(
     # The branch that nobody takes fails first.
     if any(word in text for word in _REFUSALS) and any(n.op_type in _SIZED_BY_DATA for n in model.graph.node):
         # The builder's own names of nodes without one are not in the file.
-        otherwise = f"of NonZero or NonMaxSuppression {BY_DATA_HINT}"
+        otherwise = f"of NonZero or NonMaxSuppression {_hint_of_sizes(model)}"
     hint = fixing_hint(model) or next((h for word, h in _KNOWN.items() if word in text), otherwise)
     return TrtconvError(
         f"{capabilities} could not build {path}",
         details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
         hint=hint,
     )
+
+
+def _hint_of_sizes(model: onnx.ModelProto) -> str:
+    """What to do about the operators of a graph that are sized by data."""
+    operators = {n.op_type for n in model.graph.node}
+    if "NonMaxSuppression" in operators:
+        return BY_DATA_HINT
+    return UNIQUE_HINT if "Unique" in operators else CHOSEN_HINT
 
 
 def named_nodes(line: str, model: onnx.ModelProto) -> tuple[NodeProblem, ...]:

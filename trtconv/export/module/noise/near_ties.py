@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ MOST_BYTES = 1 << 29
 MOST_NAMED = 3
 # A difference of more than this share of an output's magnitude is another choice, and no rounding.
 ANOTHER = 1e-4
+# Even steps that floats are rounded to, so that rows are alike.
+FEW_STEPS = (4, 1)
 
 
 def told_ties(path: Path, samples: Sequence[ReferenceSample], runner: ModuleRunner) -> tuple[str, ...]:
@@ -65,25 +68,64 @@ def _told_equals(
     model: onnx.ModelProto, samples: Sequence[ReferenceSample], runner: ModuleRunner
 ) -> Iterator[str]:
     """A note where what torch takes of equal values is not the first, and the outputs show it."""
-    for sample in (s for s in samples if s.point.values in TIES and runner.ranks):
+    if not runner.ranks or not any(r.values for r in find_rankings(model.graph)):
+        return
+    for where, inputs, outputs in _with_equals(samples, runner):
         try:
-            differs = any(_is_another(v, o) for v, o in _pairs(sample, runner.as_torch_ranks(sample.inputs)))
-            tied = ties_at_cut(model, sample.inputs, GraphRunner) if differs else ()
+            differs = any(_is_another(v, o) for v, o in _pairs(outputs(), runner.as_torch_ranks(inputs)))
+            tied = ties_at_cut(model, inputs, GraphRunner) if differs else ()
         except TrtconvError:
-            return
+            continue
         if tied:
             origins = {n.name: origin_of(n).source for n in model.graph.node}
             lines = dict.fromkeys(origins[r.node] or f"node '{r.node}'" for r in tied)
             yield (
-                f"{EQUAL}: at {sample.point} torch takes others than the first, as ONNX and the proof do, and the "
+                f"{EQUAL}: at {where} torch takes others than the first, as ONNX and the proof do, and the "
                 f"outputs differ; so they may wherever rows are alike, as of padding: "
                 f"{list_first(list(lines), MOST_NAMED)}"
             )
             return
 
 
-def _pairs(sample: ReferenceSample, actual: Mapping[str, Array]) -> Iterator[tuple[Array, Array]]:
-    return ((v, actual[n]) for n, v in sample.outputs.items() if n in actual and v.shape == actual[n].shape)
+def _with_equals(
+    samples: Sequence[ReferenceSample], runner: ModuleRunner
+) -> Iterator[tuple[str, Mapping[str, Array], Callable[[], Mapping[str, Array]]]]:
+    """Where values are alike: its name, the inputs, and a call that gives the outputs.
+
+    What is alike everywhere may be below a threshold, or hidden by a mask, and few values show which row was taken.
+    """
+    for sample in (s for s in samples if s.point.values in (*TIES, "full")):
+        yield str(sample.point), sample.inputs, partial(_outputs_of, sample)
+    random = sorted(
+        (s for s in samples if s.point.values == "random"), key=lambda s: sum(v.nbytes for v in s.inputs.values())
+    )
+    for sample in {id(s): s for s in (*random[:1], *random[len(random) // 2 :][:1], *random[-1:])}.values():
+        for steps in FEW_STEPS:
+            inputs = {n: in_steps(v, steps) for n, v in sample.inputs.items()}
+            yield f"{sample.point} with {steps + 1} values", inputs, partial(runner, inputs)
+
+
+def _outputs_of(sample: ReferenceSample) -> Mapping[str, Array]:
+    return sample.outputs
+
+
+def in_steps(values: Array, steps: int) -> Array:
+    """Floats rounded to about `steps` even steps between the lowest and the highest of them, powers of two apart, so
+    that sums and differences of them are exact; what is no float as it is.
+    """
+    import numpy as np
+
+    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values[:0]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    if high <= low:
+        return values
+    step = 2.0 ** np.floor(np.log2((high - low) / steps))
+    rounded = np.rint(values.astype(np.float64) / step) * step
+    return np.asarray(np.clip(rounded, low, high), values.dtype)
+
+
+def _pairs(outputs: Mapping[str, Array], actual: Mapping[str, Array]) -> Iterator[tuple[Array, Array]]:
+    return ((v, actual[n]) for n, v in outputs.items() if n in actual and v.shape == actual[n].shape)
 
 
 def _is_another(expected: Array, actual: Array) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from trtconv.core.effort import Effort
@@ -130,9 +131,9 @@ def same_bits(expected: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
     )
 
 
-def quoted_names(names: Sequence[str]) -> str:
+def quoted_names(names: Iterable[str]) -> str:
     """The first names, as a message has them."""
-    return ", ".join(repr(n) for n in names[:MOST_NAMED])
+    return ", ".join(repr(n) for n in islice(names, MOST_NAMED))
 
 
 def of_other_shapes(samples: Sequence[ReferenceSample]) -> list[ReferenceSample]:

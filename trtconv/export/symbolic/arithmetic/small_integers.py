@@ -48,3 +48,12 @@ def product(func: Any, x: Any, y: Any, *rest: Any, **named: Any) -> Any:
     if rest or named or not all(isinstance(v, torch.Tensor) and is_narrow(v.dtype) for v in (x, y)):
         return NotImplemented
     return func(x.to(torch.int32), y.to(torch.int32)).to(x.dtype)
+
+
+def triangle(func: Any, x: Any, *args: Any, **named: Any) -> Any:
+    """`tril` and `triu` of whole numbers that ONNX Runtime's Trilu does not take, in int32."""
+    import torch
+
+    if not isinstance(x, torch.Tensor) or not is_narrow(x.dtype):
+        return NotImplemented
+    return func(x.to(torch.int32), *args, **named).to(x.dtype)

@@ -10,8 +10,8 @@ from typing import Any
 WRITTEN = (
     *("arctan2", "atan2", "ceil", "clamp", "copysign", "cumprod", "cumsum", "erfc", "erfinv", "expm1", "fix", "floor"),
     *("heaviside", "hypot", "index_add", "index_put", "index_reduce", "ldexp", "lerp", "log10", "log1p", "log2", "pow"),
-    *("put", "remainder"),
-    *("scatter_reduce", "sign", "square", "trunc"),
+    *("masked_scatter", "put", "remainder"),
+    *("scatter_reduce", "sign", "square", "tril", "triu", "trunc"),
 )
 
 

@@ -186,17 +186,14 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:
-    """The handler of torch.nn.functional.embedding_bag: ids is [N, T], or [T] with offsets [N]; the result [N, D].
-
-    Maxima of bags by offsets are traced as they are.
-    """
+    """The handler of torch.nn.functional.embedding_bag: ids is [N, T], or [T] with offsets [N]; the result [N, D]."""
     import torch
 
     if mode not in ("sum", "mean", "max"):
         return NotImplemented
     if max_norm is not None:
         weight = bounded(weight, max_norm, norm_type)
-    if ids.dim() == 1 and offsets is not None and mode != "max":
+    if ids.dim() == 1 and offsets is not None:
         return _bags_by_offsets(ids, weight, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
     if ids.dim() != 2 or offsets is not None:
         return NotImplemented
@@ -223,7 +220,10 @@ def _bags_by_offsets(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> Any:
-    """The sum or mean of each bag: a product with the matrix [bags, ids] of what lies in which; an empty bag is 0."""
+    """The sum or mean of each bag: a product with the matrix [bags, ids] of what lies in which; an empty bag is 0.
+
+    The maximum is taken over all ids, of which those of other bags are -inf.
+    """
     import torch
 
     starts = offsets[:-1] if include_last_offset else offsets
@@ -232,6 +232,9 @@ def _bags_by_offsets(
     inside = torch.logical_and(position >= starts.unsqueeze(1), position < ends.unsqueeze(1))
     if padding_idx is not None:
         inside = torch.logical_and(inside, ids != padding_idx % weight.shape[0])
+    if mode == "max":
+        rows = torch.where(inside.unsqueeze(-1), torch.nn.functional.embedding(ids, weight), float("-inf"))
+        return torch.where(inside.any(1, keepdim=True), rows.amax(1), 0.0)
     member = inside.to(weight.dtype)
     shares = member if per_sample_weights is None else member * per_sample_weights
     total = shares @ torch.nn.functional.embedding(ids, weight)

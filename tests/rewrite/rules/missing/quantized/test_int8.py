@@ -32,6 +32,8 @@ CASES = [
     Case("ArgMin", "y = ArgMin<axis=1>(i)", **(TWO | {"inputs": "int8[N,H] i", "outputs": "int64[a,b] y"})),
     Case("TopK", "y, k = TopK<axis=1>(i, one)", **(TWO | {"inputs": "int8[N,H] i", "outputs": "int8[a,b] y, int64[a,b] k"}), constants="int64[1] one = {1}"),
     Case("int16 between", "u = Cast<to=5>(x) y = Cast<to=1>(u)", ranges={"x": (-32768, 32767)}, present=("Mod",)),
+    Case("remainder with the sign of the dividend", "y = Mod<fmod=1>(i, j)", **TWO),
+    Case("filled", "s = Shape(i) y = ConstantOfShape<value=int8[1] {-3}>(s)", **(TWO | {"inputs": "int8[N,H] i"})),
     Case("8.6", "y = Div(i, j)", target=EIGHT, **TWO),
     Case("a move on 8.6", "y = Slice(x, one, nine, one)", constants=ALL, target=EIGHT, **ONE),
     Case("a table", "y = Gather(t, i)", "int64[N,H] i", "int8[a,b,c] y", constants=ALL, ranges={"i": (0, 2)}),

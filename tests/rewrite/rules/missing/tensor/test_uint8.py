@@ -35,6 +35,8 @@ CASES = [
     Case("ArgMax", "y = ArgMax<axis=1>(i)", **(TWO | {"inputs": "uint8[N,H] i", "outputs": "int64[a,b] y"})),
     Case("TopK", "y, k = TopK<axis=1>(i, one)", **(TWO | {"inputs": "uint8[N,H] i", "outputs": "uint8[a,b] y, int64[a,b] k"}), constants="int64[1] one = {1}"),
     Case("MaxPool", "y = MaxPool<kernel_shape=[2,2]>(x)", **ONE),
+    Case("remainder of the C language", "y = Mod<fmod=1>(i, j)", **TWO),
+    Case("filled", "s = Shape(i) y = ConstantOfShape<value=uint8[1] {200}>(s)", **(TWO | {"inputs": "uint8[N,H] i"})),
     Case("8.6", "y = Div(i, j)", target=EIGHT, **TWO),
     Case("float to byte to float", "u = Cast<to=2>(x) y = Cast<to=1>(u)", ranges={"x": (0, 255)}, present=("Mod",)),
     Case("int to byte to float", "u = Cast<to=2>(x) y = Cast<to=1>(u)", "int64[N,H] x", "float[a,b] y", ranges={"x": (-400, 700)}),

@@ -18,6 +18,7 @@ from trtconv.rewrite.graph.replacement import Replacement
 from trtconv.rewrite.rules.missing.tensor.uint8 import (
     CHOICES,
     COMPARES,
+    FILLED,
     FLOAT16,
     INDICES,
     INT32,
@@ -25,6 +26,7 @@ from trtconv.rewrite.rules.missing.tensor.uint8 import (
     MOVES,
     QUOTIENTS,
     WRAPPED,
+    filled,
     in_floats,
 )
 
@@ -43,6 +45,8 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     """Match operators on int8, and casts to int8 and on to something else."""
     if node.key == "Cast":
         return _cast(graph, node)
+    if node.key == FILLED:
+        return filled(graph, node, INT8)
     # One look is enough: of these operators, all inputs that hold data have one type.
     if graph.dtype(node.inputs[1 if node.op == "Where" else 0]) != INT8:
         return NOT_THIS
@@ -55,10 +59,9 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     # TensorRT from 10 on hands int8 on.
     if node.op in MOVES and graph.target.generation != 8 and not any(graph.is_constant(v) for v in values):
         return NOT_THIS
-    if node.op == "Mod" and node.attr("fmod", 0):
-        return Skip("the remainder is one of floats")
     ranges = {v: (1.0 if i == 1 and node.op in QUOTIENTS else LOW, HIGH) for i, v in zip(places, values, strict=True)}
-    build = partial(in_floats, node=node, places=places, dtype=INT8, quotient=_quotient, wrapping=WRAPPING, low=LOW)
+    quotient = _truncated_remainder if node.op == "Mod" and node.attr("fmod", 0) else _quotient
+    build = partial(in_floats, node=node, places=places, dtype=INT8, quotient=quotient, wrapping=WRAPPING, low=LOW)
     return Found((node,), build, ranges=ranges)
 
 
@@ -73,6 +76,11 @@ def _quotient(g: Replacement, op: str, left: Value, right: Value) -> Value:
         return g.mul(whole, g.mul(g.op("Sign", left), g.op("Sign", right)))
     whole = g.floor(g.div(g.add(left, g.mul(half, g.op("Sign", right))), right))
     return g.sub(left, g.mul(whole, right))
+
+
+def _truncated_remainder(g: Replacement, op: str, left: Value, right: Value) -> Value:
+    """The remainder with the sign of the dividend."""
+    return g.sub(left, g.mul(_quotient(g, "Div", left, right), right))
 
 
 def _cast(graph: Graph, node: Node) -> Found | Skip:
@@ -106,7 +114,7 @@ def _cast(graph: Graph, node: Node) -> Found | Skip:
 RULE = Rule(
     name=NAME,
     why="TensorRT has int8 for quantised values, and no constants of it elsewhere; FP32 holds sums and products.",
-    ops=(*MOVES, *CHOICES, *SIGNS, *WRAPPED, *QUOTIENTS, *COMPARES, *INDICES, "TopK", "Cast"),
+    ops=(*MOVES, *CHOICES, *SIGNS, *WRAPPED, *QUOTIENTS, *COMPARES, *INDICES, FILLED, "TopK", "Cast"),
     find=find,
     before="Equal(x, -1), x int8",
     after="Equal(Cast(x, to=float32), -1.0)",

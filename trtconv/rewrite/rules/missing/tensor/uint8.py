@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
+import onnx
+
 from trtconv.core.model.provenance import rule_of
 from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
@@ -25,6 +27,7 @@ MOVES = (
 CHOICES = ("Where", "Max", "Min", "Clip", "Pad", "ReduceMax", "ReduceMin")
 WRAPPED = ("Add", "Sub", "Mul")
 QUOTIENTS = ("Div", "Mod")
+FILLED = "ConstantOfShape"
 INDICES = ("ArgMax", "ArgMin")
 COMPARES = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
 
@@ -33,19 +36,28 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     """Match operators on bytes, and casts to bytes and on to something else."""
     if node.key == "Cast":
         return _cast(graph, node)
+    if node.key == FILLED:
+        return filled(graph, node, UINT8)
     # One look is enough: of these operators, all inputs that hold data have one type.
     if graph.dtype(node.inputs[1 if node.op == "Where" else 0]) != UINT8:
         return NOT_THIS
     places = [i for i, v in enumerate(node.inputs) if v and graph.dtype(v) == UINT8]
     if node.op == "MaxPool" and len(node.outputs) > 1:
         return Skip("the indices of a pool of bytes")
-    if node.op == "Mod" and node.attr("fmod", 0):
-        return Skip("the remainder is one of floats")
     ranges = {node.inputs[i]: (1.0 if i == 1 and node.op in QUOTIENTS else 0.0, 255.0) for i in places}
     build = partial(
         in_floats, node=node, places=places, dtype=UINT8, quotient=_quotient, wrapping=WRAPPED, low=0.0
     )
     return Found((node,), build, ranges=ranges)
+
+
+def filled(graph: Graph, node: Node, dtype: int) -> Found | Skip:
+    """A tensor filled with one value of `dtype` is filled in FP32."""
+    if graph.dtype(node.output) != dtype:
+        return NOT_THIS
+    value = onnx.numpy_helper.to_array(node.attr("value")).astype("float32")
+    fill = onnx.numpy_helper.from_array(value)
+    return Found((node,), lambda g: g.cast(g.op(FILLED, node.inputs[0], value=fill), dtype))
 
 
 def in_floats(
@@ -145,7 +157,7 @@ def _captured(graph: Graph, node: Node) -> bool:
 RULE = Rule(
     name=NAME,
     why="TensorRT has uint8 only next to a Cast at its inputs and outputs; FP32 holds all bytes, sums and products.",
-    ops=(*MOVES, *CHOICES, "MaxPool", *WRAPPED, *QUOTIENTS, *COMPARES, *INDICES, "TopK", "Cast"),
+    ops=(*MOVES, *CHOICES, "MaxPool", *WRAPPED, *QUOTIENTS, *COMPARES, *INDICES, FILLED, "TopK", "Cast"),
     find=find,
     before="Div(x, 2), x uint8",
     after="Cast(Floor(Div(Cast(x, to=float32) + 0.5, 2)), to=uint8)",

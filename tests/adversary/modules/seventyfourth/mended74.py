@@ -1,0 +1,129 @@
+"""What round 73 left: equal values below a mask, tokens of images, triangles of bytes, bags of maxima."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.adversary.attack import attack
+from tests.adversary.inputs import FINITE
+
+
+@attack("h:float32[N,3,H,W]=-6:6", "w:float32[N,2,H,W]=0:9", dims="N=1:1:2 H=4:7:11 W=4:6:11", kinds=FINITE)
+class A8422CentresAboveAThreshold(nn.Module):
+    """Equal scores take part where they are high alone."""
+
+    def forward(self, h, w):
+        width = h.shape[-1]
+        score = h.sigmoid()
+        score = score * (F.max_pool2d(score, 3, 1, 1) == score)
+        best, index = score.amax(1).flatten(1).topk(5)
+        size = w.flatten(2).gather(2, index[:, None].expand(-1, 2, -1))
+        centre = torch.stack([index % width, index // width], 1)
+        return (centre - size / 2) * (best > 0.5)[:, None], best
+
+
+@attack("x:float32[N,3,P]=-2:2", dims="N=1:2:3 P=5:12:20", kinds=FINITE)
+class A8423NeighboursOnAGrid(nn.Module):
+    """Distances between points of whole numbers tie."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(6, 8, 1)
+
+    def forward(self, x):
+        norm = (x**2).sum(1, keepdim=True)
+        near = -(norm - 2 * x.mT @ x + norm.mT)
+        index = near.topk(4, -1)[1]
+        n, c, p = x.shape
+        neighbours = x.mT.gather(1, index.flatten(1)[..., None].expand(-1, -1, c)).view(n, p, 4, c)
+        centre = x.mT[:, :, None].expand(-1, -1, 4, -1)
+        return self.conv(torch.cat([neighbours - centre, centre], -1).permute(0, 3, 1, 2)).amax(-1)
+
+
+@attack("ids:int64[N,T]=0:5", "img:float32[P,8]=-3:3", dims="N=1:2:3 T=1:6:12 P=36:40:50", kinds=FINITE)
+class A8424TokensOfAnImage(nn.Module):
+    """Rows of an image's features in the places of a token, as LLaVA has them."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.project = nn.Embedding(6, 8), nn.Linear(8, 8)
+
+    def forward(self, ids, img):
+        text = self.embed(ids)
+        return text.masked_scatter((ids == 3)[..., None].expand_as(text), self.project(img))
+
+
+@attack("x:float32[N,T]=-3:3", "m:bool[T]", dims="N=1:2:4 T=1:6:12", kinds=FINITE)
+class A8425ScatteredInPlace(nn.Module):
+    """A mask that is broadcast, into a part of the tensor."""
+
+    def forward(self, x, m):
+        y = x.clone()
+        y[:, 1:].masked_scatter_(m[1:], x * 2)
+        return y + 1
+
+
+@attack("x:float32[N,T]=-3:3", dims="N=1:2:4 T=1:6:12", kinds=FINITE)
+class A8426TrianglesOfBytes(nn.Module):
+    """A causal mask as Transformer-XL makes it."""
+
+    def forward(self, x):
+        t = x.shape[1]
+        above = torch.ones(t, t, dtype=torch.uint8).triu(1)
+        below = torch.ones(t, t, dtype=torch.int8).tril_(-1)
+        return x @ above.float(), x @ below.float(), torch.where(above.bool(), x[0], 0.0)
+
+
+@attack("ids:int64[L]=0:9", "bags:int64[B]=0:0", dims="L=1:6:12 B=1:3:5", kinds=FINITE)
+class A8427MaximaOfBags(nn.Module):
+    """Bags that begin where the sizes say; some are empty."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(10, 4))
+
+    def forward(self, ids, bags):
+        offsets = torch.arange(bags.shape[0]) * ids.shape[0] // bags.shape[0]
+        return tuple(F.embedding_bag(ids, self.weight, offsets, mode="max", padding_idx=p) for p in (None, 3))
+
+
+@attack("x:int8[N,T]=-128:127", dims="N=1:2:4 T=1:6:12", kinds=FINITE)
+class A8428RemaindersOfInt8(nn.Module):
+    """With the sign of the dividend, and with that of the divisor."""
+
+    def forward(self, x):
+        return torch.fmod(x, 7), x % 5, x // 3, torch.remainder(x, -7), x * x
+
+
+@attack("x:float32[N,T]=-3:3", dims="N=1:2:4 T=1:6:12", refused="when run again on the same inputs")
+class A8429RandomAtSomeSizes(nn.Module):
+    """Random numbers are nothing that a first call left."""
+
+    def forward(self, x):
+        return x + torch.rand_like(x) * (x.shape[1] > 8)
+
+
+@attack("x:float32[N,T]=-3:3", dims="N=1:2:4 T=1:6:12", refused="depends on the values of the inputs")
+class A8430DecidedByAMean(nn.Module):
+    """The mean of one element is often above, and that of many hardly ever."""
+
+    def forward(self, x):
+        mean = float(x.mean())
+        if mean > 1.7:
+            return x * 2
+        return x
+
+
+@attack("x:float32[N,T,4]=-3:3", "l:int64[N]=1:12", dims="N=1:2:4 T=1:6:12", refused="exceeds dimension size")
+class A8431LengthsBeyondTheSize(nn.Module):
+    """What helps is a smaller range of the lengths."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(4, 5, batch_first=True)
+
+    def forward(self, x, l):  # noqa: E741 - as the user calls it
+        packed = nn.utils.rnn.pack_padded_sequence(x, l, batch_first=True, enforce_sorted=False)
+        return nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=x.shape[1])[0]
