@@ -21,9 +21,21 @@ from trtconv.rewrite.patterns.sizes import dim_size, same_dim, size_element
 BOOL = 9
 UNARY = (
     "Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign",
-    "Sin", "Softplus", "Sqrt", "Tanh", "Cast", "Clip", "LeakyRelu", "Elu", "Selu", "HardSigmoid", "Identity",
+    "Sin", "Softplus", "Sqrt", "Tanh", "Cast", "Clip", "LeakyRelu", "Elu", "Selu", "HardSigmoid", "Identity", "Gelu",
+    "HardSwish", "Mish", "IsNaN", "IsInf", "Tan", "Atan",
 )  # fmt: skip
-BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "And", "Or", "Equal", "Less", "Greater")
+BINARY = (
+    "Add", "Sub", "Mul", "Div", "Mod", "Pow", "Max", "Min", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual",
+    "Greater", "GreaterOrEqual",
+)  # fmt: skip
+COUNTS = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"Where": 3}
+# What takes each row for itself, and gives a row for it.
+PRODUCTS = ("MatMul", "Gemm")
+NORMALISED = ("Softmax", "LogSoftmax", "LayerNormalization")
+REDUCED = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2", "ReduceLogSumExp")
+ROW_BY_ROW = (*PRODUCTS, *NORMALISED, *REDUCED, "Concat")
+DIVIDING = ("Div", "Mod")
+WHOLE = (2, 3, 4, 5, 6, 7, 12, 13)
 VIEWS = ("Reshape", "Expand", "Slice")
 DEPTH = 24
 
@@ -53,11 +65,35 @@ class Dense:
 def mask_of_indices(graph: Graph, name: str) -> Mask | None:
     """The mask behind Transpose(NonZero(mask)), the indices [ones, rank] of its ones."""
     turned, casts = graph.behind(name, "Identity", "Cast")
+    joined = _joined_columns(graph, turned)
+    turned, columns = joined or (turned, ())
     transpose = graph.maker(turned, "Transpose")
     if transpose is None or list(transpose.attr("perm", [1, 0])) != [1, 0]:
         return None
     mask = mask_of_nonzero(graph, transpose.inputs[0])
-    return None if mask is None else Mask(mask.name, mask.rank, (*mask.nodes, transpose, *casts))
+    count = sum(n.key == "Slice" for n in columns)
+    if mask is None or (joined and count != mask.rank):
+        return None
+    return Mask(mask.name, mask.rank, (*mask.nodes, transpose, *columns, *casts))
+
+
+def _joined_columns(graph: Graph, name: str) -> tuple[str, tuple[Node, ...]] | None:
+    """What all columns of a matrix are cut from that a Concat joins in their order, as torch.export writes
+    `x[mask] = ...`; and the nodes between, a Slice for each.
+    """
+    concat = graph.maker(name, "Concat")
+    if concat is None or concat.attr("axis") not in (-1, 1):
+        return None
+    sources, nodes = set(), []
+    for column, part in enumerate(concat.inputs):
+        cut, views = graph.behind(part, "Unsqueeze", "Squeeze", "Identity", "Cast")
+        node = graph.maker(cut, "Slice")
+        bounds = [graph.ints(node.input(i)) if node and node.input(i) else None for i in (1, 2, 3)]
+        if node is None or graph.rank(part) != 2 or bounds != [(column,), (column + 1,), (1,)]:
+            return None
+        sources.add(node.inputs[0])
+        nodes += [node, *views]
+    return (sources.pop(), (*nodes, concat)) if len(sources) == 1 else None
 
 
 def mask_of_nonzero(graph: Graph, name: str) -> Mask | None:
@@ -114,6 +150,8 @@ def dense(graph: Graph, name: str, mask: Mask, depth: int = DEPTH) -> Dense | No
         return Dense(lambda g: g.const(_fill(node)), 0, (node,))
     if node.key == "GatherND":
         return _gathered(graph, node, mask)
+    if node.key == "Slice" and (cut := _cut_rows(graph, node, mask, depth)) is not None:
+        return cut
     if node.key in VIEWS:
         below = dense(graph, node.inputs[0], mask, depth - 1)
         if below is None or not (not below.gathered or _keeps_rows(graph, node)):
@@ -121,7 +159,9 @@ def dense(graph: Graph, name: str, mask: Mask, depth: int = DEPTH) -> Dense | No
         return Dense(below.build, below.tail, (*below.nodes, node), below.gathered)
     if _is_number(graph, name):
         return Dense(lambda g: g.reshape(name), 0, ())
-    if node.key in UNARY or (node.key in BINARY and len(node.inputs) == 2):
+    if node.key in ROW_BY_ROW:
+        return _row_by_row(graph, node, mask, depth)
+    if len(node.inputs) >= COUNTS.get(node.key, DEPTH) and (node.key in UNARY or len(node.inputs) == COUNTS[node.key]):
         return _elementwise(graph, node, mask, depth)
     return None
 
@@ -136,10 +176,18 @@ def _fill(node: Node) -> Any:
 def _gathered(graph: Graph, node: Node, mask: Mask) -> Dense | None:
     index_mask = mask_of_indices(graph, node.inputs[1])
     value = node.inputs[0]
-    if index_mask is None or index_mask.name != mask.name or node.attr("batch_dims", 0) or not fits(graph, mask, value):
+    rank = graph.rank(value)
+    if index_mask is None or index_mask.name != mask.name or node.attr("batch_dims", 0) or not rank:
         return None
-    tail = (graph.rank(value) or 0) - mask.rank
-    return Dense(lambda g: value, tail, (*index_mask.nodes, node), (value,))
+    if rank < mask.rank:
+        return None
+    build = (lambda g: value) if fits(graph, mask, value) else partial(_cut_to_mask, value=value, mask=mask)
+    return Dense(build, rank - mask.rank, (*index_mask.nodes, node), (value,))
+
+
+def _cut_to_mask(g: Replacement, value: str, mask: Mask) -> Value:
+    """The value without what lies beyond the mask, for one whose sizes are not known to be the mask's."""
+    return g.slice(value, g.ints(*[0] * mask.rank), g.shape_of(mask.name), range(mask.rank))
 
 
 def _keeps_rows(graph: Graph, node: Node) -> bool:
@@ -160,22 +208,104 @@ def _is_number(graph: Graph, name: str) -> bool:
 
 
 def _elementwise(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | None:
-    count = 2 if node.key in BINARY else 1
-    parts = [dense(graph, v, mask, depth - 1) for v in node.inputs[:count]]
-    dense_parts = [p for p in parts if p is not None]
-    if len(dense_parts) < count or not any(p.gathered for p in dense_parts):
+    count = COUNTS[node.key]
+    read = [dense(graph, v, mask, depth - 1) for v in node.inputs[:count]]
+    tails = {p.tail for p in read if p is not None and p.gathered}
+    if len(tails) != 1:
         return None
-    tails = {p.tail for p in dense_parts if p.gathered}
-    if len(tails) > 1:
+    (tail,) = tails
+    parts = [p or _vector(graph, v, tail) for v, p in zip(node.inputs, read, strict=False)]
+    present = [p for p in parts if p is not None]
+    if len(present) < count:
         return None
-    gathered = tuple(dict.fromkeys(g for p in dense_parts for g in p.gathered))
-    nodes = tuple({id(n): n for p in dense_parts for n in (*p.nodes, node)}.values())
-    return Dense(partial(_rebuilt, node=node, parts=dense_parts, count=count), tails.pop(), nodes, gathered)
+    build = partial(_rebuilt, node=node, parts=present, mask=mask, whole=graph.dtype(node.inputs[0]) in WHOLE)
+    return _joined(build, tail, node, present)
 
 
-def _rebuilt(g: Replacement, node: Node, parts: list[Dense], count: int) -> Value:
+def _joined(build: Callable[[Replacement], Value], tail: int, node: Node, parts: list[Dense]) -> Dense:
+    gathered = tuple(dict.fromkeys(g for p in parts for g in p.gathered))
+    nodes = tuple({id(n): n for p in parts for n in (*p.nodes, node)}.values())
+    return Dense(build, tail, nodes, gathered)
+
+
+def _vector(graph: Graph, name: str, tail: int) -> Dense | None:
+    """What is the same for all rows, as a bias is: a value of fixed sizes with no more axes than a row has."""
+    dims = graph.dims(name)
+    if dims is None or len(dims) > tail or not all(isinstance(d, int) for d in dims):
+        return None
+    return Dense(lambda g: name, 0, ())
+
+
+def _rebuilt(g: Replacement, node: Node, parts: list[Dense], mask: Mask, whole: bool) -> Value:
     attributes: Mapping[str, Any] = node.attributes()
-    return g.op(node.op, *(p.build(g) for p in parts), *node.inputs[count:], **attributes)
+    values = [p.build(g) for p in parts]
+    if node.key in DIVIDING and whole and parts[1].gathered:
+        # Whole numbers are divided by 0 in places that nothing selects, which ends ONNX Runtime by a signal.
+        values[1] = g.where(spread_mask(g, mask, parts[1].tail), values[1], g.scalar(1, like=values[1]))
+    return g.op(node.op, *values, *node.inputs[len(parts) :], **attributes)
+
+
+def _row_by_row(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | None:
+    """A layer on each of the selected rows: a product with weights, a normalisation or a reduction of the row."""
+    rank = graph.rank(node.inputs[0])
+    parts = [dense(graph, v, mask, depth - 1) for v in node.inputs[: len(node.inputs) if node.key == "Concat" else 1]]
+    rows = [p for p in parts if p is not None and p.gathered and p.tail]
+    if not rank or not rows or len(rows) < len(parts) or any(p.tail != rank - 1 for p in rows):
+        return None
+    first, tail = rows[0], rank - 1
+    if node.key in PRODUCTS:
+        return _product(graph, node, first)
+    if node.key in REDUCED:
+        axes = graph.reduced_axes(node)
+        if not axes or 0 in axes:
+            return None
+        from_behind, keeps = [a - rank for a in axes], bool(node.attr("keepdims", 1))
+        left = tail if keeps else tail - len(axes)
+        return _joined(lambda g: g.reduce(node.op, first.build(g), from_behind, keepdims=keeps), left, node, rows)
+    axis = node.attr("axis", -1)
+    axis = axis - rank if axis >= 0 else axis
+    if axis == -rank:
+        return None
+    attributes = {**node.attributes(), "axis": axis}
+    rest = () if node.key == "Concat" else node.inputs[1:]
+    return _joined(lambda g: g.op(node.op, *(p.build(g) for p in rows), *rest, **attributes), tail, node, rows)
+
+
+def _cut_rows(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | None:
+    """A part of each row, by axes that are known and not that of the rows."""
+    rank, axes = graph.rank(node.inputs[0]), graph.ints(node.input(3)) if node.input(3) else None
+    row = dense(graph, node.inputs[0], mask, depth - 1) if rank and axes else None
+    if row is None or not rank or not axes or not row.gathered or row.tail != rank - 1:
+        return None
+    from_behind = [a if a < 0 else a - rank for a in axes]
+    if -rank in from_behind:
+        return None
+    starts, ends, steps = node.inputs[1], node.inputs[2], node.input(4)
+
+    def build(g: Replacement) -> Value:
+        return g.op("Slice", row.build(g), starts, ends, g.ints(*from_behind), steps)
+
+    return _joined(build, row.tail, node, [row])
+
+
+def _product(graph: Graph, node: Node, rows: Dense) -> Dense | None:
+    """Rows times a matrix of fixed sizes, and a bias."""
+    weights, bias = node.inputs[1], node.input(2)
+    dims = graph.dims(weights)
+    scaled = any(node.attr(name, 1.0) != 1.0 for name in ("alpha", "beta"))
+    if dims is None or len(dims) != 2 or not all(isinstance(d, int) for d in dims):
+        return None
+    if node.key == "Gemm" and (scaled or node.attr("transA", 0) or rows.tail != 1):
+        return None
+    if bias and _vector(graph, bias, rows.tail) is None:
+        return None
+
+    def build(g: Replacement) -> Value:
+        matrix = g.transpose(weights, 1, 0) if node.attr("transB", 0) else weights
+        product = g.matmul(rows.build(g), matrix)
+        return g.add(product, bias) if bias else product
+
+    return _joined(build, rows.tail, node, [rows])
 
 
 def spread_mask(g: Replacement, mask: Mask, tail: int) -> Value:

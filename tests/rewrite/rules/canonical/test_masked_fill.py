@@ -11,6 +11,10 @@ C8 = ", int64[3] h3 = {8, 6, 6}, int64[1] i0 = {0}"
 GONE = ("NonZero", "ScatterND", "GatherND")
 OWN = "m = Less(x, z) n = NonZero(m) t = Transpose(n) g = GatherND(x, t) "
 ROWS = "q = ReduceMean<axes=[1,2,3],keepdims=0>(x) m = Less(q, z) n = NonZero(m) t = Transpose(n) "
+TOKENS = (
+    "q = ReduceMean<axes=[2],keepdims=0>(x) m = Less(q, z) n = NonZero(m) t = Transpose<perm=[1,0]>(n) g = GatherND(x, t) "
+)
+WEIGHTS = "float z = {0.0}, float[4,4] w = {1,2,0,-1,0.5,1,1,0,-1,0,2,1,0.1,0.2,0.3,0.4}, float[4] c = {1,-1,0.5,2}, int64[1] i0 = {0}, int64[1] i1 = {1}, int64[1] i2 = {2}"
 CASES = [
     Case(
         "a number by broadcast",
@@ -71,6 +75,51 @@ CASES = [
         constants=Z,
         absent=GONE,
     ),
+    Case(
+        "columns that are joined",
+        "m = Less(i, z) n = NonZero(m) t = Transpose<perm=[1,0]>(n) a = Slice(t, i0, i1, i1) b = Slice(t, i1, i2, i1) a1 = Squeeze(a, i1) b1 = Squeeze(b, i1) a2 = Unsqueeze(a1, im) b2 = Unsqueeze(b1, im) q = Concat<axis=-1>(a2, b2) g = GatherND(o, t) y = ScatterND(i, q, g)",
+        "float[N,H] i, float[N,H] o",
+        "float[a,b] y",
+        constants=Z + ", int64[1] i0 = {0}, int64[1] i1 = {1}, int64[1] i2 = {2}, int64[1] im = {-1}",
+        absent=GONE,
+        opset=18,
+    ),
+    Case(
+        "from a value of unknown sizes",
+        "m = Less(i, z) n = NonZero(m) t = Transpose<perm=[1,0]>(n) w = Concat<axis=1>(i, i) g = GatherND(w, t) y = ScatterND(i, t, g)",
+        "float[N,H] i",
+        "float[a,b] y",
+        constants=Z,
+        absent=GONE,
+    ),
+    Case(
+        "a layer on rows",
+        TOKENS + "h = Gemm<transB=1>(g, w, c) r = Softmax<axis=1>(h) p = Mul(r, c) y = ScatterND(x, t, p)",
+        "float[N,T,4] x",
+        "float[a,b,d] y",
+        constants=WEIGHTS,
+        absent=GONE,
+        sizes=({"N": 1, "T": 5}, {"N": 3, "T": 7}, {"N": 2, "T": 4}),
+    ),
+    Case(
+        "parts of rows and their extremes",
+        TOKENS
+        + "l = Slice(g, i0, i2, i1) e = ReduceMax<axes=[1]>(g) f = MatMul(g, w) s = Slice(f, i1, i2, i1) p = Concat<axis=1>(l, s, e) y = ScatterND(x, t, p)",
+        "float[N,T,4] x",
+        "float[a,b,d] y",
+        constants=WEIGHTS,
+        absent=GONE,
+        sizes=({"N": 1, "T": 5}, {"N": 3, "T": 7}, {"N": 2, "T": 4}),
+    ),
+    Case(
+        "whole numbers by what is not 0 where it is selected",
+        "m = Less(j, z) n = NonZero(m) t = Transpose<perm=[1,0]>(n) a = GatherND(i, t) b = GatherND(j, t) d = Div(a, b) y = ScatterND(i, t, d)",
+        "int64[N,H] i, int64[N,H] j",
+        "int64[a,b] y",
+        constants="int64 z = {0}",
+        ranges={"i": (-9, 9), "j": (-3, 3)},
+        absent=GONE,
+    ),
 ]
 NEAR_MISSES = [
     Case(
@@ -103,6 +152,22 @@ NEAR_MISSES = [
         "sorted rows",
         "m = Less(x, z) n = NonZero(m) t = Transpose(n) g = GatherND(x, t) s = CumSum(g, a) y = ScatterND(x, t, s)",
         constants=Z + ", int32 a = {0}",
+        skip="same places",
+    ),
+    Case(
+        "rows that are normalised over all rows",
+        TOKENS + "r = Softmax<axis=0>(g) y = ScatterND(x, t, r)",
+        "float[N,T,4] x",
+        "float[a,b,d] y",
+        constants=WEIGHTS,
+        skip="same places",
+    ),
+    Case(
+        "rows in another order",
+        TOKENS + "r = Slice(g, im, il, i0, im) y = ScatterND(x, t, r)",
+        "float[N,T,4] x",
+        "float[a,b,d] y",
+        constants=WEIGHTS + ", int64[1] im = {-1}, int64[1] il = {-999}",
         skip="same places",
     ),
     Case("indices that no mask makes", "y = ScatterND(x, t, v)", "float[N,8,H,W] x, int64[K,4] t, float[K] v"),

@@ -9,7 +9,16 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.selection import UNARY, Dense, Mask, dense, mask_of_indices, spread_mask
+from trtconv.rewrite.patterns.selection import (
+    COUNTS,
+    ROW_BY_ROW,
+    VIEWS,
+    Dense,
+    Mask,
+    dense,
+    mask_of_indices,
+    spread_mask,
+)
 
 NEUTRAL = {"ReduceMax": -math.inf, "ReduceMin": math.inf, "ReduceProd": 1.0}
 FLOATS = (1, 10)
@@ -43,7 +52,7 @@ def _mask_above(graph: Graph, name: str, depth: int = 24) -> Mask | None:
             continue
         if node.key == "GatherND":
             return mask_of_indices(graph, node.inputs[1])
-        if node.key in (*UNARY, "Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Reshape"):
+        if node.key in (*COUNTS, *ROW_BY_ROW, *VIEWS):
             waiting += reversed(node.inputs)
     return None
 
