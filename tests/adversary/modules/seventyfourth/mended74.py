@@ -127,3 +127,48 @@ class A8431LengthsBeyondTheSize(nn.Module):
     def forward(self, x, l):  # noqa: E741 - as the user calls it
         packed = nn.utils.rnn.pack_padded_sequence(x, l, batch_first=True, enforce_sorted=False)
         return nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=x.shape[1])[0]
+
+
+@attack("x:uint8[N,H,W,3]=0:255", dims="N=1:1:2 H=4:20:29 W=4:20:29", kinds=FINITE)
+class A8432Letterbox(nn.Module):
+    """An image to fit a square, padded with grey."""
+
+    def forward(self, x):
+        x = x.permute(0, 3, 1, 2).float() / 255
+        ratio = min(24 / x.shape[2], 24 / x.shape[3])
+        h, w = round(x.shape[2] * ratio), round(x.shape[3] * ratio)
+        x = F.interpolate(x, size=(h, w), mode="bilinear", align_corners=False)
+        right, below = 24 - w, 24 - h
+        return F.pad(x, (right // 2, right - right // 2, below // 2, below - below // 2), value=114 / 255)
+
+
+@attack("p:float32[N,P,3]=-1:1", "c:float32[N,Q,3]=-1:1", dims="N=1:1:2 P=4:9:15 Q=1:3:5", kinds=FINITE)
+class A8433BallQuery(nn.Module):
+    """PointNet++: the first four neighbours within a radius, filled up with the first."""
+
+    def forward(self, p, c):
+        count = p.shape[1]
+        distance = ((c[:, :, None] - p[:, None]) ** 2).sum(-1)
+        index = torch.arange(count).view(1, 1, -1).repeat(p.shape[0], c.shape[1], 1)
+        index[distance > 0.5] = count
+        index = index.sort(-1)[0][..., :4]
+        first = index[..., :1].repeat(1, 1, 4)
+        is_missing = index == count
+        index[is_missing] = first[is_missing]
+        return index.clamp(max=count - 1)
+
+
+@attack("x:float32[N,T,4]=-3:3", "m:bool[N,T]", dims="N=1:2:4 T=1:6:13", kinds=FINITE)
+class A8434LayersOnRows(nn.Module):
+    """Padding goes around a network."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.down, self.norm = nn.Linear(4, 9), nn.Linear(9, 4), nn.LayerNorm(4)
+
+    def forward(self, x, m):
+        y = torch.zeros_like(x)
+        rows = x[m]
+        y[m] = rows + self.down(F.gelu(self.up(self.norm(rows))))
+        y[~m] = torch.cat([x[~m][:, 2:], x[~m][:, :2]], -1).softmax(-1)
+        return y, self.up(x[m]).sum(0)
