@@ -18,7 +18,7 @@ from trtconv.export.lasting.process_settings import settings_of_user
 from trtconv.export.module.binding import Binding, bind_inputs
 from trtconv.export.module.noise.endless_runs import RunLimit
 from trtconv.export.module.noise.other_paths import takes_another_path
-from trtconv.export.module.noise.ranked import RANKING, Reranked, stable_sorts
+from trtconv.export.module.noise.ranked import RANKING, Reranked, stable_sorts, torch_ranks
 from trtconv.export.module.noise.run_errors import errors_of_module
 from trtconv.export.module.noise.threads import FasterThreads
 from trtconv.export.module.noise.twins import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from trtconv.export.module.user_code import Frame
     from trtconv.proof.original import Run
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -161,11 +162,13 @@ class ModuleRunner:
         """The module with what it ranks nearly equal in another order; None until a counted run has ranked anything."""
         return Reranked(self, seed, ties) if self.ranks else None
 
-    def as_torch_ranks(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once with whichever of equal elements torch takes, where other runs take the first."""
+    def as_torch_ranks(self, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], tuple[Frame, ...]]:
+        """Run once with torch's own order of equal elements; and the lines at which the first is not the first."""
         ranks, self.ranks = self.ranks, False
         try:
-            return self(inputs)
+            with torch_ranks() as lines:
+                outputs = self(inputs)
+            return outputs, tuple(lines)
         finally:
             self.ranks = ranks
 

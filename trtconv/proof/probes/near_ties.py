@@ -2,8 +2,7 @@
 
 The proof lets such rows change places, since the original's own do. Who serves the model meets it nevertheless: another
 index, another row of a detector. So it is told, with the margin and the noise. Values that are equal in every run
-(zeros of a ReLU) are no accident of rounding: a file takes the first of them, and so does torch but for top-ks, of
-which `ties_at_cut` tells.
+(zeros of a ReLU) are no accident of rounding: a file takes the first of them.
 """
 
 from __future__ import annotations
@@ -95,26 +94,6 @@ def near_ties(model: onnx.ModelProto, feed: Mapping[str, Array], open_model: Ope
     values, others = run(feed), list(_beside(run, feed))
     ties = (_tie(r, values, [o[r.operand] for o in others]) for r in rankings)
     return tuple(t for t in ties if t is not None)
-
-
-def ties_at_cut(model: onnx.ModelProto, feed: Mapping[str, Array], open_model: Open) -> tuple[Ranking, ...]:
-    """The top-ks of a model whose last value and first value left out are equal at some row. Raises as a run does."""
-    top_ks = tuple(r for r in find_rankings(model.graph) if r.values)
-    if not top_ks:
-        return ()
-    values = open_model(leading_to(model, list(dict.fromkeys(v for r in top_ks for v in r.needed))))(feed)
-    return tuple(r for r in top_ks if _is_tied_at_cut(r, values))
-
-
-def _is_tied_at_cut(ranking: Ranking, values: Mapping[str, Array]) -> bool:
-    import numpy as np
-
-    operand, count = values[ranking.operand], values[ranking.values].shape[ranking.axis]
-    if not operand.size or not 0 < count < operand.shape[ranking.axis]:
-        return False
-    sign = -1.0 if ranking.largest else 1.0
-    ordered = np.sort(sign * _along_last(operand, ranking.axis), axis=-1)
-    return bool(np.any(ordered[:, count - 1] == ordered[:, count]))
 
 
 def _tie(ranking: Ranking, values: Mapping[str, Array], others: Sequence[Array]) -> NearTie | None:

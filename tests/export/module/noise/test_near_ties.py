@@ -46,12 +46,12 @@ EXPERTS = (
 def test_others_of_equal_values_than_the_first_are_told(write_module, export):
     """All experts score the same for a row of padding, and torch takes the last two."""
     result = export(f"{write_module(EXPERTS)}:Net", ["ids:int64[N,T]=0:19"], "N=1:2:3 T=1:3:4")
-    (note,) = [n for n in result.notes if "the top of equal values is taken" in n]
+    (note,) = [n for n in result.notes if "equal values are ranked" in n]
     assert "at zeros" in note
     assert "net.py:15" in note
     without_bias = EXPERTS.replace("bias=False", "bias=True")
     result = export(f"{write_module(without_bias)}:Net", ["ids:int64[N,T]=0:19"], "N=1:2:3 T=1:3:4")
-    assert not [n for n in result.notes if "the top of equal values is taken" in n]
+    assert not [n for n in result.notes if "equal values are ranked" in n]
 
 
 BELOW_A_THRESHOLD = (
@@ -70,13 +70,13 @@ NEIGHBOURS = (
     ("net", "spec", "at"),
     [
         (BELOW_A_THRESHOLD, "x:float32[N,T]=-6:6", "at full"),
-        (NEIGHBOURS, "x:float32[N,T,3]=-2:2", " values torch takes"),
+        (NEIGHBOURS, "x:float32[N,T,3]=-2:2", " values torch takes others"),
     ],
     ids=["hidden at zeros", "on a grid"],
 )
 def test_equal_values_are_looked_for_where_they_show(write_module, export, net, spec, at):
     result = export(f"{write_module(net)}:Net", [spec], "N=1:2:3 T=8:12:20")
-    (note,) = [n for n in result.notes if "the top of equal values is taken" in n]
+    (note,) = [n for n in result.notes if "equal values are ranked" in n]
     assert at in note
 
 
@@ -87,3 +87,32 @@ def test_floats_in_few_steps_stay_in_their_range():
     assert set(coarse) == set(np.float32([-0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.9]))
     assert in_steps(np.arange(4), 1).tolist() == [0, 1, 2, 3]
     assert np.isnan(in_steps(np.float32([np.nan, 1, 2]), 1)[0])
+
+
+SORTED_LENGTHS = (
+    "class Net(nn.Module):\n    def forward(self, x, lengths):\n        i = lengths.sort(descending=True{})[1]\n"
+    "        return x[i].cumsum(0)[i.sort({})[1]]\n"
+)
+NUCLEUS = (
+    "class Net(nn.Module):\n    def forward(self, x):\n        v, i = x.sort(-1, descending=True)\n"
+    "        out = (v.softmax(-1).cumsum(-1) > 0.6)\n"
+    "        return x.masked_fill(out.scatter(1, i, out), float('-inf'))\n"
+)
+
+
+def test_sorts_of_equal_values_are_told_unless_they_are_stable(write_module, export):
+    """torch's sort on the CPU is stable up to 16 elements by chance."""
+    specs, dims = ["x:float32[N,T]=-3:3", "lengths:int64[N]=1:3"], "N=1:4:24 T=3:5:7"
+    result = export(f"{write_module(SORTED_LENGTHS.format('', ''))}:Net", specs, dims)
+    (note,) = [n for n in result.notes if "equal values are ranked" in n]
+    assert "at max (N=24 T=7)" in note
+    assert "stable=True" in note
+    assert "net.py:7" in note
+    stable = SORTED_LENGTHS.format(", stable=True", "stable=True")
+    result = export(f"{write_module(stable)}:Net", specs, dims)
+    assert not [n for n in result.notes if "equal values are ranked" in n]
+
+
+def test_an_infinity_in_another_place_is_a_difference(write_module, export):
+    result = export(f"{write_module(NUCLEUS)}:Net", ["x:float32[N,V]=-6:6"], "N=1:2:4 V=1:8:20")
+    assert [n for n in result.notes if "equal values are ranked" in n]

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from trtconv.backends.onnxruntime.graph_runner import GraphRunner
+from trtconv.core.effort import Effort
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import external_files, load_model, load_structure
 from trtconv.core.model.provenance import origin_of
 from trtconv.core.text.listing import list_first
+from trtconv.export.module.user_code import format_frame
 from trtconv.proof.noise.rounding import TIES
 from trtconv.proof.points import SamplePoint
-from trtconv.proof.probes.near_ties import NearTie, find_rankings, near_ties, ties_at_cut
+from trtconv.proof.probes.near_ties import NearTie, find_rankings, near_ties
 from trtconv.proof.reference import ReferenceSample
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 NEARLY_TIED = "nearly tied values are ranked"
-EQUAL = "the top of equal values is taken"
+EQUAL = "equal values are ranked"
 # Each is run a few times up to the last ranking; more points find more pairs and the same nodes.
 MOST_POINTS = 3
 # A larger graph is not copied for this.
@@ -37,15 +39,18 @@ MOST_NAMED = 3
 ANOTHER = 1e-4
 # Even steps that floats are rounded to, so that rows are alike.
 FEW_STEPS = (4, 1)
+# CPU seconds after which no further inputs are tried; the first few are whatever they take.
+ENOUGH, FEWEST = 3.0, 3
 
 
 def told_ties(path: Path, samples: Sequence[ReferenceSample], runner: ModuleRunner) -> tuple[str, ...]:
     """Notes on the rankings of a file that tie within their noise at the cheapest points with random values, and on
-    top-ks of equal values, of which torch takes others than the first where rows are alike.
+    those of equal values, of which torch takes others than the first where rows are alike.
     """
+    equals = tuple(_told_equals(samples, runner))
     structure = load_structure(path)
     if not find_rankings(structure.graph) or external_files(structure) or path.stat().st_size > MOST_BYTES:
-        return ()
+        return equals
     model = load_model(path)
     random = [s for s in samples if s.point.values == "random"]
     cheapest = sorted(random, key=lambda s: sum(v.nbytes for v in s.inputs.values()))[:MOST_POINTS]
@@ -55,35 +60,35 @@ def told_ties(path: Path, samples: Sequence[ReferenceSample], runner: ModuleRunn
             ties = near_ties(model, sample.inputs, GraphRunner)
         except TrtconvError:
             # What cannot be run with its inner values as outputs is compared by its outputs alone.
-            return ()
+            return equals
         for tie in ties:
             before = closest.get(tie.ranking.node)
             if before is None or tie.margin / tie.noise < before[0].margin / before[0].noise:
                 closest[tie.ranking.node] = tie, sample.point
     nearly = (_in_words(model, list(closest.values())),) if closest else ()
-    return (*nearly, *_told_equals(model, samples, runner))
+    return (*nearly, *equals)
 
 
-def _told_equals(
-    model: onnx.ModelProto, samples: Sequence[ReferenceSample], runner: ModuleRunner
-) -> Iterator[str]:
-    """A note where what torch takes of equal values is not the first, and the outputs show it."""
-    if not runner.ranks or not any(r.values for r in find_rankings(model.graph)):
+def _told_equals(samples: Sequence[ReferenceSample], runner: ModuleRunner) -> Iterator[str]:
+    """A note where torch puts equal values in another order than the first one first, and the outputs show it."""
+    if not runner.ranks:
         return
+    effort = Effort(ENOUGH, FEWEST)
     for where, inputs, outputs in _with_equals(samples, runner):
         try:
-            differs = any(_is_another(v, o) for v, o in _pairs(outputs(), runner.as_torch_ranks(inputs)))
-            tied = ties_at_cut(model, inputs, GraphRunner) if differs else ()
+            actual, lines = runner.as_torch_ranks(inputs)
+            differs = bool(lines) and any(_is_another(v, o) for v, o in _pairs(outputs(), actual))
         except TrtconvError:
             continue
-        if tied:
-            origins = {n.name: origin_of(n).source for n in model.graph.node}
-            lines = dict.fromkeys(origins[r.node] or f"node '{r.node}'" for r in tied)
+        if differs:
+            listed = [format_frame(line, runner.base) for line in lines]
             yield (
-                f"{EQUAL}: at {where} torch takes others than the first, as ONNX and the proof do, and the "
-                f"outputs differ; so they may wherever rows are alike, as of padding: "
-                f"{list_first(list(lines), MOST_NAMED)}"
+                f"{EQUAL}: at {where} torch takes others of them than the first, as ONNX and the proof do, and the "
+                f"outputs differ; so they may wherever values are alike, as of padding (stable=True gives sort and argsort "
+                f"ONNX's order): {list_first(listed, MOST_NAMED)}"
             )
+            return
+        if not effort.step():
             return
 
 
@@ -92,14 +97,16 @@ def _with_equals(
 ) -> Iterator[tuple[str, Mapping[str, Array], Callable[[], Mapping[str, Array]]]]:
     """Where values are alike: its name, the inputs, and a call that gives the outputs.
 
-    What is alike everywhere may be below a threshold, or hidden by a mask, and few values show which row was taken.
+    What is alike everywhere may be below a threshold, or hidden by a mask, and few values show which one was taken.
+    torch's order is that of the first one first up to 16 elements of a sort.
     """
-    for sample in (s for s in samples if s.point.values in (*TIES, "full")):
-        yield str(sample.point), sample.inputs, partial(_outputs_of, sample)
-    random = sorted(
-        (s for s in samples if s.point.values == "random"), key=lambda s: sum(v.nbytes for v in s.inputs.values())
+    by_size = sorted(
+        (s for s in samples if s.point.values == "random"), key=lambda s: -sum(v.nbytes for v in s.inputs.values())
     )
-    for sample in {id(s): s for s in (*random[:1], *random[len(random) // 2 :][:1], *random[-1:])}.values():
+    alike = [s for s in samples if s.point.values in (*TIES, "full")]
+    for sample in (*by_size[:1], *alike):
+        yield str(sample.point), sample.inputs, partial(_outputs_of, sample)
+    for sample in (*by_size[:1], *by_size[len(by_size) // 2 :][:1], *by_size[-1:]):
         for steps in FEW_STEPS:
             inputs = {n: in_steps(v, steps) for n, v in sample.inputs.items()}
             yield f"{sample.point} with {steps + 1} values", inputs, partial(runner, inputs)
@@ -133,6 +140,8 @@ def _is_another(expected: Array, actual: Array) -> bool:
 
     one, other = expected.astype(np.float64), actual.astype(np.float64)
     finite = np.isfinite(one) & np.isfinite(other)
+    if np.any(np.isfinite(one) != np.isfinite(other)):
+        return True
     magnitude = float(np.abs(one).max(initial=0.0, where=finite))
     return bool(np.abs(one - other).max(initial=0.0, where=finite) > ANOTHER * magnitude)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame
 from trtconv.export.sizes.work import watching_mode
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 RANKING = frozenset(("topk", "sort", "kthvalue", "median", "nms"))
 # What the noise of a ranked value is taken for, in units of its last place: a sum, a softmax and a product behind it.
 ULPS_OF_RANKED = 4.0
+# Where no line is the user's.
+UNNAMED: Frame = ("a library", 0)
 
 
 @contextmanager
@@ -37,6 +40,27 @@ def stable_sorts() -> Iterator[None]:
 
     with Stable():
         yield
+
+
+@contextmanager
+def torch_ranks() -> Iterator[dict[Frame, None]]:
+    """torch ranks equal elements as it does; gives the user's lines at which that is not the first one first."""
+    import torch
+
+    lines: dict[Frame, None] = {}
+
+    class Compared(watching_mode()):  # type: ignore[misc]
+        def watch(self, func: Any, args: Any, kwargs: Any) -> Any:
+            result = func(*args, **kwargs)
+            form = _STABLE.get(str(func))
+            stable = None if form is None else form(*args, **kwargs)
+            if stable is not None and not torch.equal(result[1], stable[1]):
+                frames = [frame for _, frame in calling_frames()]
+                lines.setdefault(innermost_user_frame(reversed(frames)) or UNNAMED)
+            return result
+
+    with Compared():
+        yield lines
 
 
 def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
