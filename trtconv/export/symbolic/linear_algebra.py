@@ -108,6 +108,14 @@ def matrix_power(func: Any, x: Any, n: Any) -> Any:
     return torch.eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(x.shape) + torch.zeros_like(x)
 
 
+def chained_product(func: Any, *tensors: Any) -> Any:
+    """`multi_dot` and `chain_matmul` from the left to the right; torch asks the sizes which order is the shortest."""
+    import torch
+
+    matrices = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    return functools.reduce(torch.matmul, matrices)
+
+
 def determinant(func: Any, x: Any) -> Any:
     """The determinant of [..., n, n] for a fixed n up to LARGEST."""
     size = x.shape[-1]

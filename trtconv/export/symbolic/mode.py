@@ -45,7 +45,7 @@ from trtconv.export.symbolic.arithmetic.result_types import converted_first
 from trtconv.export.symbolic.complex_numbers import parts as complex_parts
 from trtconv.export.symbolic.complex_numbers.functions import complex_call
 from trtconv.export.symbolic.encoders import padded_encoders
-from trtconv.export.symbolic.indexing import embeddings, masked_writes, memory, sums, writes
+from trtconv.export.symbolic.indexing import embeddings, joins, masked_writes, memory, sums, writes
 from trtconv.export.symbolic.indexing.in_place import in_place_handlers, written
 from trtconv.export.symbolic.indexing.repeats import repeat_interleave
 from trtconv.export.symbolic.recording import value_checks, written_out
@@ -122,6 +122,8 @@ def handlers() -> Mapping[str, Handler]:
         "linalg_inv": linear_algebra.inverse, "inverse": linear_algebra.inverse,
         "linalg_det": linear_algebra.determinant, "det": linear_algebra.determinant,
         "linalg_solve": linear_algebra.solve, "cholesky_solve": linear_algebra.cholesky_solve,
+        **dict.fromkeys(("linalg_multi_dot", "multi_dot", "chain_matmul"), linear_algebra.chained_product),
+        **dict.fromkeys(("max", "min"), order.ranked_booleans), "topk": order.topk,
         "matrix_power": linear_algebra.matrix_power, "linalg_matrix_power": linear_algebra.matrix_power,
         "linalg_cholesky": linear_algebra.cholesky, "cholesky": linear_algebra.cholesky,
         "__bool__": value_checks.truth, "_assert": value_checks.asserted, "_is_all_true": value_checks.all_true,
@@ -168,7 +170,7 @@ def handlers() -> Mapping[str, Handler]:
         "add": numerics.add, "__add__": numerics.add, "__radd__": numerics.add,
         "mul": numerics.multiply, "__mul__": numerics.multiply, "__rmul__": numerics.multiply,
         "exp": numerics.exponential, "where": numerics.where,
-        **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), order.join),
+        **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack", "row_stack", "stack"), joins.join),
         "argsort": order.argsort, "fake_quantize_per_tensor_affine": numerics.fake_quantize,
         "fake_quantize_per_channel_affine": numerics.fake_quantize_by_channel,
         "cross_entropy": losses.cross_entropy, "nll_loss": losses.nll_loss, "soft_margin_loss": losses.soft_margin_loss,

@@ -301,13 +301,20 @@ def tensor_unfold(func: Any, x: Any, dimension: int, size: int, step: int) -> An
     return windows.movedim(axis + 1, -1)
 
 
-def join(func: Any, tensors: Any, *args: Any, **named: Any) -> Any:
-    """hstack, stack and their kin of unlike types: as the type that torch takes them all to."""
+def ranked_booleans(func: Any, x: Any, *args: Any, **named: Any) -> Any:
+    """`max` and `min` of booleans along an axis, with where they are: of 0 and 1."""
     import torch
 
-    if named.get("out") is not None or len({t.dtype for t in tensors}) < 2:
+    if not isinstance(x, torch.Tensor) or x.dtype != torch.bool:
         return NotImplemented
-    kind = tensors[0].dtype
-    for tensor in tensors[1:]:
-        kind = torch.promote_types(kind, tensor.dtype)
-    return func([t.to(kind) for t in tensors], *args, **named)
+    if not args and not named:
+        return func(x.to(torch.int32)).to(torch.bool)
+    if not isinstance(named.get("dim", args[0] if args else None), int):
+        return NotImplemented
+    values, indices = func(x.to(torch.int32), *args, **named)
+    return ValuesIndices(values.to(torch.bool), indices)
+
+
+def topk(func: Any, x: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """In order although torch need not give it so: what ONNX Runtime gives without it, no other engine does."""
+    return NotImplemented if sorted else func(x, k, dim, largest)

@@ -172,3 +172,39 @@ class A8434LayersOnRows(nn.Module):
         y[m] = rows + self.down(F.gelu(self.up(self.norm(rows))))
         y[~m] = torch.cat([x[~m][:, 2:], x[~m][:, :2]], -1).softmax(-1)
         return y, self.up(x[m]).sum(0)
+
+
+@attack("m:bool[N,T]", "x:float32[N,T]=-3:3", dims="N=1:2:4 T=2:6:13", kinds=FINITE)
+class A8435JoinedAndRankedBooleans(nn.Module):
+    """Where the first true one is, and rows side by side."""
+
+    def forward(self, m, x):
+        first = m.max(1)[1], m.min(0)[0], m.max(), m.amax(1)
+        rows = torch.hstack([m, m]), torch.vstack([x, x[0]])
+        return *first, *rows, torch.dstack([x, x]), torch.column_stack([x[:, 0], x])
+
+
+@attack("x:float32[N,T]=-3:3", dims="N=1:2:4 T=2:6:13", kinds=FINITE)
+class A8436ChainOfProducts(nn.Module):
+    """Whose order torch chooses by the sizes."""
+
+    def forward(self, x):
+        return torch.linalg.multi_dot([x, x.T, x]), torch.linalg.multi_dot([x[0], x.T, x])
+
+
+@attack("x:float32[N,T]=-3:3", dims="N=1:2:3 T=3:8:60", kinds=FINITE)
+class A8437TopInAnyOrder(nn.Module):
+    """torch leaves the order open."""
+
+    def forward(self, x):
+        return x.topk(3, 1, sorted=False)
+
+
+@attack("x:float32[N,T,4]=-2:2", "m:bool[N,T]", dims="N=1:2:3 T=1:12:40", kinds=FINITE)
+class A8438TokensToTheFront(nn.Module):
+    """By a sort of booleans, which is not stable: a note tells it, and the judge's own sort is."""
+
+    def forward(self, x, m):
+        index = m.int().argsort(1, descending=True)
+        y = x.gather(1, index[..., None].expand(-1, -1, 4))
+        return y * (torch.arange(x.shape[1])[None] < m.sum(1, keepdim=True))[..., None]

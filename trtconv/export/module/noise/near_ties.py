@@ -84,8 +84,8 @@ def _told_equals(samples: Sequence[ReferenceSample], runner: ModuleRunner) -> It
             listed = [format_frame(line, runner.base) for line in lines]
             yield (
                 f"{EQUAL}: at {where} torch takes others of them than the first, as ONNX and the proof do, and the "
-                f"outputs differ; so they may wherever values are alike, as of padding (stable=True gives sort and argsort "
-                f"ONNX's order): {list_first(listed, MOST_NAMED)}"
+                f"outputs differ; so they may wherever values are alike, as of padding (stable=True gives sort and "
+                f"argsort ONNX's order): {list_first(listed, MOST_NAMED)}"
             )
             return
         if not effort.step():

@@ -125,11 +125,11 @@ def _number_of_two(x: Any, y: Any, extreme: Any) -> Any:
 
 
 def extreme_of_all(func: Any, x: Any, dim: Any = (), keepdim: bool = False) -> Any:
-    """amax and amin of all elements: the exporters want the axes named; of int16, which ONNX does not reduce."""
+    """amax and amin of all elements: the exporters want the axes named. No int16 and no booleans are reduced."""
     import torch
 
-    if x.dtype == torch.int16:
-        return func(x.to(torch.int32), tuple(range(x.dim())) if dim in ((), None) else dim, keepdim).to(torch.int16)
+    if x.dtype in (torch.int16, torch.bool):
+        return func(x.to(torch.int32), tuple(range(x.dim())) if dim in ((), None) else dim, keepdim).to(x.dtype)
     if (dim is not None and (isinstance(dim, int) or len(dim))) or x.dim() == 0:
         return NotImplemented
     return func(x, list(range(x.dim())), keepdim)
