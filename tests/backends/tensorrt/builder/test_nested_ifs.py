@@ -5,7 +5,7 @@ import onnx
 from tests.foreign.models import conv_net, rate_net
 from trtconv.backends.protocol import Capabilities
 from trtconv.backends.tensorrt.builder.nested_ifs import fixing_hint, nested_error, nested_ifs
-from trtconv.backends.tensorrt.builder.problems import build_failure
+from trtconv.backends.tensorrt.builder.problems import build_failure, named_nodes
 from trtconv.core.errors import UnsupportedError
 
 RTX = Capabilities("tensorrt-rtx", "1.7", 11, False, False, False)
@@ -28,3 +28,12 @@ def test_other_failures_keep_their_words(tmp_path):
     assert nested_error(model, "tensorrt-rtx 1.7", path) is None
     assert fixing_hint(model) == ""
     assert "graphScope" in build_failure(LINES, model, path, RTX).details[0]
+
+
+def test_an_operation_of_myelin_is_that_of_the_node_it_is_named_after(tmp_path):
+    path = conv_net(tmp_path / "m.onnx")
+    model = onnx.load(path)
+    node = model.graph.node[0]
+    line = f"Myelin (Error during shape inference of y = op(x), scales=(), name={node.name}_resize)"
+    assert [p.node for p in named_nodes(line, model)] == [node.name]
+    assert named_nodes(line.replace(node.name, f"{node.name}s"), model) == ()

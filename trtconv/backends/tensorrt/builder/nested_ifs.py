@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trtconv.core.errors import UnsupportedError
 from trtconv.core.model.bodies import bodies_of, walk_nodes
 from trtconv.core.model.file import tensor_spec
+from trtconv.core.model.provenance import origin_of
 
 if TYPE_CHECKING:
     import onnx
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 # Words of the assertion in the builder of TensorRT-RTX 1.7 (Myelin's scopes).
 ASSERTION = "graphscope.cpp"
 MOST_SHOWN = 3
+BRANCH_HINT = (
+    "a decision by sizes stands inside another: give ranges with --dynamic in which one of the two goes one way, or "
+    "compute both ways and choose with torch.where"
+)
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,20 @@ def nested_error(model: onnx.ModelProto, what: str, path: object) -> Unsupported
     if not nested:
         return None
     first = nested[0]
-    hint = fixing_hint(model) or "take the branch that you need: cut the other one off with `trtconv rewrite --script`"
+    hint = fixing_hint(model) or BRANCH_HINT
     return UnsupportedError(
         f"{what} does not take the If '{first.inner}' inside the If '{first.outer}' of {path}",
         hint=hint,
         details=[f"If '{n.inner}' inside If '{n.outer}'" for n in nested[1 : MOST_SHOWN + 1]],
+        where=_first_line_inside(model),
     )
+
+
+def _first_line_inside(model: onnx.ModelProto) -> str | None:
+    """The line that the first node with one comes from, among those that an inner If chooses."""
+    inner = (n for node in model.graph.node if node.op_type == "If" for n in _inside(node) if n.op_type == "If")
+    sources = (origin_of(n).source for node in inner for n in _inside(node))
+    return next((source for source in sources if source), None)
 
 
 def fixing_hint(model: onnx.ModelProto) -> str:

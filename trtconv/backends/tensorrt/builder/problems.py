@@ -140,7 +140,8 @@ def build_failure(
     problems = tuple(p for line in lines for p in named_nodes(line, model))
     if problems and any(word in text for word in _REFUSALS):
         return unsupported_error(problems, model, path, capabilities)
-    origins = [describe(p, origin_in(model, p)) for p in problems]
+    places = [origin_in(model, p) for p in problems]
+    origins = [describe(p, o) for p, o in zip(problems, places, strict=True)]
     otherwise = "run again with -v for all of the builder's messages"
     # The branch that nobody takes fails first.
     if any(word in text for word in _REFUSALS) and any(n.op_type in _SIZED_BY_DATA for n in model.graph.node):
@@ -151,6 +152,7 @@ def build_failure(
         f"{capabilities} could not build {path}",
         details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
         hint=hint,
+        where=next((o.source for o in places if o.source), None),
     )
 
 
@@ -167,5 +169,9 @@ def named_nodes(line: str, model: onnx.ModelProto) -> tuple[NodeProblem, ...]:
     import re
 
     tokens = set(re.findall(r"[^\s\[\]{}()'\",:]+", line.replace("...", " ").replace("ONNX Layer: ", " ")))
+    # Myelin's operations have names of their own: `name=node_upsample_resize` is made of the node `node_upsample`.
+    for operation in re.findall(r"\bname=([^\s,()]+)", line):
+        beginnings = [n.name for n in model.graph.node if n.name and f"{operation}_".startswith(f"{n.name}_")]
+        tokens.update(sorted(beginnings, key=len)[-1:])
     hits = [(i, n) for i, n in enumerate(model.graph.node) if n.name and n.name in tokens]
     return tuple(NodeProblem(line, n.name, n.op_type, i) for i, n in hits)
