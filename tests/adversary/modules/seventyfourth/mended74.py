@@ -208,3 +208,59 @@ class A8438TokensToTheFront(nn.Module):
         index = m.int().argsort(1, descending=True)
         y = x.gather(1, index[..., None].expand(-1, -1, 4))
         return y * (torch.arange(x.shape[1])[None] < m.sum(1, keepdim=True))[..., None]
+
+
+@attack("x:float32[N,T,6]=-2:2", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+class A8439MixtureOfExperts(nn.Module):
+    """Two of four experts for each token, in a loop as Mixtral had it."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(6, 4, bias=False)
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(6, 8), nn.SiLU(), nn.Linear(8, 6)) for _ in range(4))
+
+    def forward(self, x):
+        b, t, d = x.shape
+        h = x.view(-1, d)
+        weight, selected = self.gate(h).softmax(1).topk(2, -1)
+        weight = weight / weight.sum(-1, keepdim=True)
+        out = torch.zeros((b * t, d))
+        mask = F.one_hot(selected, 4).permute(2, 1, 0)
+        for expert, layer in enumerate(self.experts):
+            index, top = torch.where(mask[expert])
+            rows = h[None, top].reshape(-1, d)
+            out.index_add_(0, top, layer(rows) * weight[top, index, None])
+        return out.reshape(b, t, d)
+
+
+@attack("x:float32[N,T,6]=-2:2", dims="N=1:2:3 T=1:5:9", kinds=FINITE)
+class A8440OneExpert(nn.Module):
+    """Switch layers, by a mask for each expert."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(6, 4, bias=False)
+        self.experts = nn.ModuleList(nn.Linear(6, 6) for _ in range(4))
+
+    def forward(self, x):
+        p, i = self.gate(x).softmax(-1).max(-1)
+        out = torch.zeros_like(x)
+        for expert, layer in enumerate(self.experts):
+            mask = i == expert
+            out[mask] = layer(x[mask]) * p[mask].unsqueeze(-1)
+        return out
+
+
+@attack("x:float32[T,6]=-2:2", "m:bool[T]", dims="T=1:5:9", kinds=FINITE)
+class A8441RowsByIndex(nn.Module):
+    """The indices of a mask, read and written by."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+
+    def forward(self, x, m):
+        i = m.nonzero().squeeze(1)
+        y = x.clone()
+        y[i] = self.linear(x[i])
+        return y, torch.zeros_like(x).index_add_(0, i, x[i] * 2), x.clone().index_copy_(0, i, x[i].neg())

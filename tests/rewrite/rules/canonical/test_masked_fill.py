@@ -112,6 +112,44 @@ CASES = [
         sizes=({"N": 1, "T": 5}, {"N": 3, "T": 7}, {"N": 2, "T": 4}),
     ),
     Case(
+        "added",
+        TOKENS + "h = Gemm<transB=1>(g, w, c) y = ScatterND<reduction=\"add\">(x, t, h)",
+        "float[N,T,4] x",
+        "float[a,b,d] y",
+        constants=WEIGHTS,
+        absent=GONE,
+        sizes=({"N": 1, "T": 5}, {"N": 3, "T": 7}, {"N": 2, "T": 4}),
+        opset=17,
+    ),
+    *(
+        Case(
+            f"a mixture of experts, {kind}",
+            f"{mask} n = NonZero(m) t = Transpose<perm=[1,0]>(n) a = Slice(t, i0, i1, i1) b = Slice(t, i1, i2, i1) a1 = Squeeze(a, i1) b1 = Squeeze(b, i1) {order}"
+            "s = GatherND(x, r) h = Gemm<transB=1>(s, w, c) u = Unsqueeze(p, i2) q = Concat<axis=-1>(r, k) g = GatherND(u, q) v = Mul(h, g) y = ScatterND<reduction=\"add\">(x, r, v)",
+            inputs,
+            "float[a,b] y",
+            constants=WEIGHTS + ", int64[1] im = {-1}, int64 one = {1}",
+            ranges={"e": (0, 3)},
+            present=("ReduceSum",),
+            absent=GONE,
+            sizes=({"N": 1}, {"N": 5}, {"N": 12}),
+            opset=18,
+        )
+        for kind, mask, order, inputs in (
+            ("rows first", "m = Equal(e, one)", "r = Unsqueeze(a1, im) k = Unsqueeze(b1, im) ", "float[N,4] x, int64[N,2] e, float[N,2] p"),
+            ("rows second, of numbers", "m0 = Equal(e, one) m1 = Cast<to=7>(m0) m = Transpose<perm=[1,0]>(m1)", "r = Unsqueeze(b1, im) k = Unsqueeze(a1, im) ", "float[N,4] x, int64[N,2] e, float[N,2] p"),
+        )
+    ),
+    Case(
+        "rows by one index",
+        "q = ReduceMean<axes=[1],keepdims=0>(x) m = Less(q, z) n = NonZero(m) t = Transpose<perm=[1,0]>(n) i = Squeeze(t, i1) s = Gather(x, i) h = MatMul(s, w) y = ScatterND(x, t, h)",
+        "float[N,4] x",
+        "float[a,b] y",
+        constants=WEIGHTS,
+        absent=("NonZero", "ScatterND", "Gather"),
+        sizes=({"N": 1}, {"N": 5}, {"N": 12}),
+    ),
+    Case(
         "whole numbers by what is not 0 where it is selected",
         "m = Less(j, z) n = NonZero(m) t = Transpose<perm=[1,0]>(n) a = GatherND(i, t) b = GatherND(j, t) d = Div(a, b) y = ScatterND(i, t, d)",
         "int64[N,H] i, int64[N,H] j",
@@ -169,6 +207,26 @@ NEAR_MISSES = [
         "float[a,b,d] y",
         constants=WEIGHTS + ", int64[1] im = {-1}, int64[1] il = {-999}",
         skip="same places",
+    ),
+    Case(
+        "rows of which some are there twice",
+        "m = Equal(e, one) n = NonZero(m) t = Transpose<perm=[1,0]>(n) r = Slice(t, i0, i1, i1) s = GatherND(x, r) h = MatMul(s, w) y = ScatterND(x, r, h)",
+        "float[N,4] x, int64[N,2] e",
+        "float[a,b] y",
+        constants=WEIGHTS + ", int64 one = {1}",
+        ranges={"e": (0, 3)},
+        sizes=({"N": 1}, {"N": 5}, {"N": 12}),
+    ),
+    Case(
+        "a mixture of experts on 8.6, which selects",
+        "m = Equal(e, one) n = NonZero(m) t = Transpose<perm=[1,0]>(n) r = Slice(t, i0, i1, i1) s = GatherND(x, r) h = MatMul(s, w) y = ScatterND<reduction=\"add\">(x, r, h)",
+        "float[N,4] x, int64[N,2] e",
+        "float[a,b] y",
+        constants=WEIGHTS + ", int64 one = {1}",
+        ranges={"e": (0, 3)},
+        target="tensorrt==8.6",
+        sizes=({"N": 1}, {"N": 5}, {"N": 12}),
+        opset=18,
     ),
     Case("indices that no mask makes", "y = ScatterND(x, t, v)", "float[N,8,H,W] x, int64[K,4] t, float[K] v"),
 ]

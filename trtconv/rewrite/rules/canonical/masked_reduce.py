@@ -9,16 +9,8 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.selection import (
-    COUNTS,
-    ROW_BY_ROW,
-    VIEWS,
-    Dense,
-    Mask,
-    dense,
-    mask_of_indices,
-    spread_mask,
-)
+from trtconv.rewrite.patterns.selection.dense import COUNTS, ROW_BY_ROW, VIEWS, Dense, dense
+from trtconv.rewrite.patterns.selection.masks import Mask, mask_of_indices, spread_mask
 
 NEUTRAL = {"ReduceMax": -math.inf, "ReduceMin": math.inf, "ReduceProd": 1.0}
 FLOATS = (1, 10)

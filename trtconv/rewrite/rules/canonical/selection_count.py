@@ -9,7 +9,7 @@ from trtconv.rewrite.engine.rule import NOT_THIS, Found, Rule, Skip
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.selection import Mask, mask_of_indices, mask_of_nonzero
+from trtconv.rewrite.patterns.selection.masks import Mask, mask_of_indices, mask_of_nonzero, spread_mask
 
 INT64 = 7
 REMEDY = {
@@ -64,7 +64,7 @@ def _selected(graph: Graph, name: str) -> tuple[Mask, Sizes, tuple[Node, ...]] |
 
 def _count(g: Replacement, mask: Mask) -> Value:
     """The number of ones, 1-D int64."""
-    whole = g.reduce("ReduceSum", g.cast(mask.name, INT64), list(range(mask.rank)), keepdims=False)
+    whole = g.reduce("ReduceSum", g.cast(spread_mask(g, mask, 0), INT64), list(range(mask.rank)), keepdims=False)
     return g.unsqueeze(whole, 0)
 
 

@@ -7,7 +7,7 @@ on the data. Whatever is computed place by place from such rows, then reduced or
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,9 +16,8 @@ import numpy as np
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
-from trtconv.rewrite.patterns.sizes import dim_size, same_dim, size_element
+from trtconv.rewrite.patterns.selection.masks import Mask, fits, mask_of_columns, spread_mask
 
-BOOL = 9
 UNARY = (
     "Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign",
     "Sin", "Softplus", "Sqrt", "Tanh", "Cast", "Clip", "LeakyRelu", "Elu", "Selu", "HardSigmoid", "Identity", "Gelu",
@@ -41,100 +40,18 @@ DEPTH = 24
 
 
 @dataclass(frozen=True)
-class Mask:
-    """A boolean value and its rank, and the nodes from it to the indices of its ones."""
-
-    name: str
-    rank: int
-    nodes: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
 class Dense:
     """An expression over all places: `build` makes it, with `tail` axes behind those of the mask.
 
-    `gathered` are the values that are selected from (empty for a constant); `nodes` is what it stands for.
+    `gathered` are the values that are selected from (empty for a constant); `nodes` is what it stands for. Of the axes
+    of the mask it has `axes`; the others are of size 1.
     """
 
     build: Callable[[Replacement], Value]
     tail: int
     nodes: tuple[Node, ...]
     gathered: tuple[str, ...] = ()
-
-
-def mask_of_indices(graph: Graph, name: str) -> Mask | None:
-    """The mask behind Transpose(NonZero(mask)), the indices [ones, rank] of its ones."""
-    turned, casts = graph.behind(name, "Identity", "Cast")
-    joined = _joined_columns(graph, turned)
-    turned, columns = joined or (turned, ())
-    transpose = graph.maker(turned, "Transpose")
-    if transpose is None or list(transpose.attr("perm", [1, 0])) != [1, 0]:
-        return None
-    mask = mask_of_nonzero(graph, transpose.inputs[0])
-    count = sum(n.key == "Slice" for n in columns)
-    if mask is None or (joined and count != mask.rank):
-        return None
-    return Mask(mask.name, mask.rank, (*mask.nodes, transpose, *columns, *casts))
-
-
-def _joined_columns(graph: Graph, name: str) -> tuple[str, tuple[Node, ...]] | None:
-    """What all columns of a matrix are cut from that a Concat joins in their order, as torch.export writes
-    `x[mask] = ...`; and the nodes between, a Slice for each.
-    """
-    concat = graph.maker(name, "Concat")
-    if concat is None or concat.attr("axis") not in (-1, 1):
-        return None
-    sources, nodes = set(), []
-    for column, part in enumerate(concat.inputs):
-        cut, views = graph.behind(part, "Unsqueeze", "Squeeze", "Identity", "Cast")
-        node = graph.maker(cut, "Slice")
-        bounds = [graph.ints(node.input(i)) if node and node.input(i) else None for i in (1, 2, 3)]
-        if node is None or graph.rank(part) != 2 or bounds != [(column,), (column + 1,), (1,)]:
-            return None
-        sources.add(node.inputs[0])
-        nodes += [node, *views]
-    return (sources.pop(), (*nodes, concat)) if len(sources) == 1 else None
-
-
-def mask_of_nonzero(graph: Graph, name: str) -> Mask | None:
-    """The mask behind NonZero(mask), seen through a cast of it and an Expand to the shape that it has."""
-    nonzero = graph.maker(graph.behind(name)[0], "NonZero")
-    if nonzero is None:
-        return None
-    mask = nonzero.inputs[0]
-    nodes: tuple[Node, ...] = (nonzero,)
-    for _ in range(4):
-        node = graph.maker(mask, "Cast", "Expand", "Identity")
-        if node is None or (node.key == "Cast" and graph.dtype(node.inputs[0]) != BOOL):
-            break
-        if node.key == "Expand" and not _same_shape(graph, node):
-            break
-        mask, nodes = node.inputs[0], (node, *nodes)
-    rank = graph.rank(mask)
-    return Mask(mask, rank, nodes) if graph.dtype(mask) == BOOL and rank else None
-
-
-def _same_shape(graph: Graph, expand: Node) -> bool:
-    """True when the shape that it is expanded to is the one that it has, or the same number of ones at least."""
-    value = expand.inputs[0]
-    rank = graph.rank(value)
-    if rank is None or graph.rank(expand.output) != rank:
-        return False
-    for axis in range(rank):
-        own, size = dim_size(graph, value, axis), size_element(graph, expand.inputs[1], axis)
-        if size is None or not (size.is_constant or size.is_dim) or not same_dim(graph, size, own):
-            return False
-        if size.is_constant and size.add != own.add:
-            return False
-    return True
-
-
-def fits(graph: Graph, mask: Mask, value: str) -> bool:
-    """True when the mask is known to have the shape of the first axes of the value."""
-    own, mask_dims = graph.dims(value), graph.dims(mask.name)
-    if own is None or mask_dims is None or len(own) < mask.rank or None in mask_dims:
-        return False
-    return tuple(own[: mask.rank]) == tuple(mask_dims)
+    axes: tuple[int, ...] = ()
 
 
 def dense(graph: Graph, name: str, mask: Mask, depth: int = DEPTH) -> Dense | None:
@@ -148,15 +65,19 @@ def dense(graph: Graph, name: str, mask: Mask, depth: int = DEPTH) -> Dense | No
         return None
     if node.key == "ConstantOfShape":
         return Dense(lambda g: g.const(_fill(node)), 0, (node,))
-    if node.key == "GatherND":
-        return _gathered(graph, node, mask)
+    if node.key in ("GatherND", "Gather") and (rows := _gathered(graph, node, mask)) is not None:
+        return rows
+    if node.key in ("Unsqueeze", "Squeeze") and (rows := _reranked(graph, node, mask, depth)) is not None:
+        return rows
+    if node.key == "Reshape" and (rows := _of_one_row(graph, node, mask, depth)) is not None:
+        return rows
     if node.key == "Slice" and (cut := _cut_rows(graph, node, mask, depth)) is not None:
         return cut
     if node.key in VIEWS:
         below = dense(graph, node.inputs[0], mask, depth - 1)
         if below is None or not (not below.gathered or _keeps_rows(graph, node)):
             return None
-        return Dense(below.build, below.tail, (*below.nodes, node), below.gathered)
+        return Dense(below.build, below.tail, (*below.nodes, node), below.gathered, below.axes)
     if _is_number(graph, name):
         return Dense(lambda g: g.reshape(name), 0, ())
     if node.key in ROW_BY_ROW:
@@ -174,20 +95,37 @@ def _fill(node: Node) -> Any:
 
 
 def _gathered(graph: Graph, node: Node, mask: Mask) -> Dense | None:
-    index_mask = mask_of_indices(graph, node.inputs[1])
+    """What is selected, with the axes of the mask in front; one that its indices are not of has the size 1."""
+    index_mask = mask_of_columns(graph, node.inputs[1])
     value = node.inputs[0]
     rank = graph.rank(value)
-    if index_mask is None or index_mask.name != mask.name or node.attr("batch_dims", 0) or not rank:
+    if index_mask is None or index_mask.name != mask.name or not rank:
         return None
-    if rank < mask.rank:
+    columns = index_mask.columns
+    is_one_axis = node.attr("axis", 0) == 0 and len(columns) == 1 and graph.rank(node.inputs[1]) == 1
+    is_rows = is_one_axis if node.key == "Gather" else not node.attr("batch_dims", 0)
+    if not is_rows or rank < len(columns) or len(set(columns)) < len(columns):
         return None
-    build = (lambda g: value) if fits(graph, mask, value) else partial(_cut_to_mask, value=value, mask=mask)
-    return Dense(build, rank - mask.rank, (*index_mask.nodes, node), (value,))
+    fitting = fits(graph, mask, value, columns)
+    build = partial(_in_front, value=value, mask=mask, columns=columns, fitting=fitting)
+    return Dense(build, rank - len(columns), (*index_mask.nodes, node), (value,), tuple(sorted(columns)))
 
 
-def _cut_to_mask(g: Replacement, value: str, mask: Mask) -> Value:
-    """The value without what lies beyond the mask, for one whose sizes are not known to be the mask's."""
-    return g.slice(value, g.ints(*[0] * mask.rank), g.shape_of(mask.name), range(mask.rank))
+def _in_front(g: Replacement, value: str, mask: Mask, columns: tuple[int, ...], fitting: bool) -> Value:
+    """The value with its axes in the order of the mask's, and without what lies beyond those, where its sizes are not
+    known to be the mask's.
+    """
+    result: Value = value
+    if not fitting:
+        shape = g.shape_of(mask.name)
+        ends = shape if len(columns) == mask.rank else g.gather(shape, g.ints(*columns), axis=0)
+        result = g.slice(value, g.ints(*[0] * len(columns)), ends, range(len(columns)))
+    if list(columns) != sorted(columns):
+        rank = g.index.rank(value) or 0
+        order = sorted(range(len(columns)), key=lambda i: columns[i])
+        result = g.transpose(result, *order, *range(len(columns), rank))
+    missing = [a for a in range(mask.rank) if a not in columns]
+    return g.unsqueeze(result, *missing) if missing else result
 
 
 def _keeps_rows(graph: Graph, node: Node) -> bool:
@@ -225,7 +163,7 @@ def _elementwise(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | No
 def _joined(build: Callable[[Replacement], Value], tail: int, node: Node, parts: list[Dense]) -> Dense:
     gathered = tuple(dict.fromkeys(g for p in parts for g in p.gathered))
     nodes = tuple({id(n): n for p in parts for n in (*p.nodes, node)}.values())
-    return Dense(build, tail, nodes, gathered)
+    return Dense(build, tail, nodes, gathered, tuple(sorted({a for p in parts for a in p.axes})))
 
 
 def _vector(graph: Graph, name: str, tail: int) -> Dense | None:
@@ -253,6 +191,8 @@ def _row_by_row(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | Non
     if not rank or not rows or len(rows) < len(parts) or any(p.tail != rank - 1 for p in rows):
         return None
     first, tail = rows[0], rank - 1
+    if len({p.axes for p in rows}) > 1:
+        return None
     if node.key in PRODUCTS:
         return _product(graph, node, first)
     if node.key in REDUCED:
@@ -288,6 +228,41 @@ def _cut_rows(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | None:
     return _joined(build, row.tail, node, [row])
 
 
+def _reranked(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | None:
+    """Rows with axes of size 1 more or less."""
+    row = dense(graph, node.inputs[0], mask, depth - 1)
+    axes = graph.ints(node.input(1)) if node.input(1) else node.attr("axes")
+    # Axes are counted in what has more of them.
+    rank = graph.rank(node.output if node.key == "Unsqueeze" else node.inputs[0])
+    if row is None or not row.gathered or not axes or not rank:
+        return None
+    inner = [a % rank for a in axes]
+    if 0 in inner:
+        return None
+    shifted = [a - 1 + mask.rank for a in inner]
+    more = len(inner) if node.key == "Unsqueeze" else -len(inner)
+
+    def build(g: Replacement) -> Value:
+        return g.unsqueeze(row.build(g), *shifted) if more > 0 else g.squeeze(row.build(g), *shifted)
+
+    return _joined(build, row.tail + more, node, [row])
+
+
+def _of_one_row(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | None:
+    """`x[None, rows].reshape(-1, width)`, as a mixture of experts has it: rows of one row each, behind one another."""
+    turned = graph.maker(node.inputs[0], "Transpose")
+    if turned is None or list(turned.attr("perm", ())) != [1, 0, 2]:
+        return None
+    inner, outer = graph.dims(turned.inputs[0]), graph.dims(node.output)
+    row = dense(graph, turned.inputs[0], mask, depth - 1)
+    if row is None or row.tail != 2 or inner is None or outer is None or len(outer) != 2:
+        return None
+    if inner[1] != 1 or not isinstance(inner[2], int) or inner[2] != outer[1]:
+        return None
+    joined = _joined(lambda g: g.squeeze(row.build(g), mask.rank), 1, node, [row])
+    return replace(joined, nodes=(*joined.nodes, turned))
+
+
 def _product(graph: Graph, node: Node, rows: Dense) -> Dense | None:
     """Rows times a matrix of fixed sizes, and a bias."""
     weights, bias = node.inputs[1], node.input(2)
@@ -306,8 +281,3 @@ def _product(graph: Graph, node: Node, rows: Dense) -> Dense | None:
         return g.add(product, bias) if bias else product
 
     return _joined(build, rows.tail, node, [rows])
-
-
-def spread_mask(g: Replacement, mask: Mask, tail: int) -> Value:
-    """The mask with axes of size 1 for the tail."""
-    return g.unsqueeze(mask.name, *range(mask.rank, mask.rank + tail)) if tail else mask.name

@@ -1,0 +1,1 @@
+"""Values selected by a mask, read as an expression over all places."""
