@@ -65,10 +65,25 @@ def find_guard(text: str, space: ShapeSpace, region: Region = ()) -> GuardCut:
     if not failing:
         raise NoConditionError("no condition on sizes at which the branch turns could be read")
     guard = next((g for g in failing if len(g.names) > 1 and _implies_others(g, failing, space, region)), None)
-    guard = guard or min(failing, key=lambda g: len(g.names))
-    failing_sizes = list(guard.failing(space, region))
-    chosen = without_special_sizes(failing_sizes)
-    return GuardCut(guard, tuple(chosen.items()), tuple(_fixed(guard, failing_sizes, space, region)))
+    return _cut_by(guard or min(failing, key=lambda g: len(g.names)), space, region)
+
+
+def cut_of_one_size(name: str, size: int, space: ShapeSpace, region: Region) -> GuardCut:
+    """The other sizes of a dim and that one, where a module that asks `t == 11` was traced at 11.
+
+    Raises NoConditionError where one size was cut off before: a module may keep whichever it is traced at.
+    """
+    guard = Guard(f"{name} != {size}", (name,))
+    is_cut = any(g.names == guard.names and g.text.startswith(f"{name} != ") for g, _ in region)
+    if is_cut or name not in space or guard.fails_at(space, region) is None or len(space[name].values()) < 2:
+        raise NoConditionError(f"{name} keeps the size that it is traced at")
+    return _cut_by(guard, space, region)
+
+
+def _cut_by(guard: Guard, space: ShapeSpace, region: Region) -> GuardCut:
+    failing = list(guard.failing(space, region))
+    chosen = without_special_sizes(failing)
+    return GuardCut(guard, tuple(chosen.items()), tuple(_fixed(guard, failing, space, region)))
 
 
 def _fixed(guard: Guard, failing: list[dict[str, int]], space: ShapeSpace, region: Region) -> Iterator[tuple[str, int]]:

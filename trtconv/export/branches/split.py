@@ -19,8 +19,8 @@ from pathlib import Path
 from trtconv.core.errors import TrtconvError
 from trtconv.core.model.file import load_model
 from trtconv.core.shape_space.space import ShapeSpace
-from trtconv.export.branches.guard_split import GuardCut, NoConditionError, find_guard
-from trtconv.export.branches.guards import Region, sizes_within
+from trtconv.export.branches.guard_split import GuardCut, NoConditionError, cut_of_one_size, find_guard
+from trtconv.export.branches.guards import Region, sizes_within, unproved_guards
 from trtconv.export.branches.joined.cuts import CannotSplitError, Cut
 from trtconv.export.branches.joined.graphs import join, write_whole
 from trtconv.export.exporters.finish import StaticAxisError
@@ -109,8 +109,12 @@ def export_split(
     else:
         space = chosen.other_space(trace.space)
         other = retrace({**dict(trace.sizes), **dict(chosen.elsewhere)}, space)
+        # Where the trace was a case of its own, the guard holds elsewhere.
+        region = (*trace.region, (chosen.guard, True))
+        within = sizes_within(trace.space, region, dict(trace.sizes)) or dict(trace.sizes)
+        holding = trace if within == dict(trace.sizes) else retrace(within, trace.space)
         parts += [
-            replace(trace, region=(*trace.region, (chosen.guard, True))),
+            replace(holding, region=region),
             replace(other, region=(*trace.region, *chosen.other_region())),
         ]
     inner: list[dict[str, int]] = []
@@ -176,7 +180,10 @@ def _find_condition(text: str, space: ShapeSpace, region: Region) -> Cut | Guard
     try:
         return find_cut(text, space)
     except CannotSplitError as error:
+        fixed = SPECIALIZED.search(text)
         try:
+            if fixed is not None and not unproved_guards(text):
+                return cut_of_one_size(fixed["name"].removesuffix("_unit"), int(fixed["size"]), space, region)
             return find_guard(text, space, region)
         except NoConditionError as reason:
             raise CannotSplitError(str(reason)) from error

@@ -264,3 +264,11 @@ class A8441RowsByIndex(nn.Module):
         y = x.clone()
         y[i] = self.linear(x[i])
         return y, torch.zeros_like(x).index_add_(0, i, x[i] * 2), x.clone().index_copy_(0, i, x[i].neg())
+
+
+@attack("x:float32[N,T]=-3:3", dims="N=1:2:3 T=1:9:60", kinds=FINITE)
+class A8442SizesOfAList(nn.Module):
+    """Other ways for some sizes, one of which is the one that is traced."""
+
+    def forward(self, x):
+        return x + 1 if x.shape[1] in (7, 11, 41, 59) else x * 2
