@@ -272,3 +272,11 @@ class A8442SizesOfAList(nn.Module):
 
     def forward(self, x):
         return x + 1 if x.shape[1] in (7, 11, 41, 59) else x * 2
+
+
+@attack("a:float32[N]=-1:1", "b:int64[N]=0:9", dims="N=1:3:6", kinds=FINITE)
+class A8443JoinedOfUnlikeTypes(nn.Module):
+    """Numbers, indices and truths side by side."""
+
+    def forward(self, a, b):
+        return torch.column_stack((a, b, a > 0)), torch.hstack((a, b)), torch.vstack((a, b)), torch.stack((a, b), 1)

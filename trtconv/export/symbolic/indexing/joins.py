@@ -15,19 +15,17 @@ def join(func: Any, tensors: Any, *args: Any, **named: Any) -> Any:
 
     if named.get("out") is not None or not tensors:
         return NotImplemented
-    kinds = {t.dtype for t in tensors}
-    if len(kinds) > 1:
-        kind = tensors[0].dtype
-        for tensor in tensors[1:]:
-            kind = torch.promote_types(kind, tensor.dtype)
-        return func([t.to(kind) for t in tensors], *args, **named)
+    kind = tensors[0].dtype
+    for tensor in tensors[1:]:
+        kind = torch.promote_types(kind, tensor.dtype)
+    parts = [t if t.dtype == kind else t.to(kind) for t in tensors]
     form = _JOINED_ALONG.get(func.__name__)
     if form is None:
-        return NotImplemented
+        return func(parts, *args, **named) if any(t.dtype != kind for t in tensors) else NotImplemented
     views, axis = form
-    if func.__name__ == "hstack" and tensors[0].dim() <= 1:
+    if func.__name__ == "hstack" and parts[0].dim() <= 1:
         axis = 0
-    return torch.cat([views[t.dim()](t) if t.dim() < len(views) else t for t in tensors], axis)
+    return torch.cat([views[t.dim()](t) if t.dim() < len(views) else t for t in parts], axis)
 
 
 # By function how tensors of few axes, from none on, get more, and the axis along which they are joined.
