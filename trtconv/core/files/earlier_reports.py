@@ -13,6 +13,7 @@ from trtconv.core.files.output_paths import is_stream
 from trtconv.core.text.json_text import parse_json
 
 _LOOKED_AT = 1 << 16
+_NAMED_AT_LAST = b"<dt>trtconv</dt>"
 # The first words of a report in Markdown: its verdict.
 _VERDICTS = ("### ✅ `", "### ⚠️ `", "### ❌ `")
 
@@ -56,8 +57,8 @@ def _is_report(path: Path) -> bool:
         beginning = stream.read(_LOOKED_AT)
     text = beginning.decode(errors="replace").lstrip("\ufeff \t\r\n")
     if text.startswith("<"):
-        # Those of earlier versions name trtconv behind the drawing of the network only, which may be long.
-        return "trtconv" in text or b"trtconv" in path.read_bytes()
+        # A drawing of the network stood before the name of what wrote it, which is the generator now.
+        return "trtconv" in text or _NAMED_AT_LAST in path.read_bytes()
     if text.startswith(("{", "[")):
         return _is_json_report(path)
     return not text or text.startswith(_VERDICTS)
