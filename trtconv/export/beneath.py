@@ -15,13 +15,7 @@ from unittest import mock
 
 from trtconv.core.errors import AccuracyError
 from trtconv.core.text.listing import list_first
-from trtconv.export.module.user_code import (
-    Frame,
-    calling_frames,
-    format_frame,
-    innermost_user_frame,
-    is_machinery,
-)
+from trtconv.export.module.user_code import Frame, calling_user_frame, format_frame, is_machinery
 from trtconv.export.sizes.work import watching_mode
 from trtconv.export.symbolic.recording.aliases import tensors_in
 
@@ -52,8 +46,7 @@ class SeenBeneath:
     def note(self, kind: type) -> None:
         """A class with a `__torch_dispatch__` acts; torch's own classes, and trtconv's, may."""
         if not self.owner and not is_machinery(inspect.getsourcefile(kind) or "<"):
-            frames = [frame for _, frame in calling_frames()]
-            self.owner, self.frame = kind.__name__, innermost_user_frame(frames[::-1])
+            self.owner, self.frame = kind.__name__, calling_user_frame()
 
 
 def require_nothing_beneath(run: Run, inputs: Mapping[str, Array], base: Path) -> None:

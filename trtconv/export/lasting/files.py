@@ -19,13 +19,7 @@ from trtconv.core.files.conversion_stamp import FilesRead
 from trtconv.core.files.earlier import written_ns
 from trtconv.core.text.listing import list_first
 from trtconv.export.module.runner import shapes_of_run
-from trtconv.export.module.user_code import (
-    Frame,
-    calling_frames,
-    format_frame,
-    innermost_user_frame,
-    is_library,
-)
+from trtconv.export.module.user_code import Frame, calling_user_frame, format_frame, is_library
 
 MOST_NAMED = 3
 # Code is imported while a module runs, and devices are no files.
@@ -83,8 +77,7 @@ class FilesUsed(FilesRead):
         shapes = shapes_of_run()
         if shapes is None:
             return
-        frames = [frame for _, frame in calling_frames()][::-1]
-        uses.setdefault(path, innermost_user_frame(frames))
+        uses.setdefault(path, calling_user_frame())
         if uses is not self.written:
             self.read_at.setdefault(path, set()).add(shapes)
 

@@ -58,19 +58,19 @@ def require_nothing_left_outside(
         with one_thread():
             again = replace(sample, outputs=runner(sample.inputs))
             differs = difference(again, outputs)
-            if differs is not None:
-                # Random numbers that only this size or these values draw are nothing that is left.
-                require_same_again(runner, again)
-        if differs is not None:
-            inside = quoted_names(changed_inside(runner.module, untouched))
-            cached = quoted_names(dict.fromkeys(a.name for a in runner.caches.initial))
-            unseen = "something outside of the module" + (f" or in {cached}" if cached else "")
-            kept_in = changed_outside(runner.module, before) or inside or unseen
-            raise AccuracyError(
-                f"forward keeps {kept_in} from the first call of a process and depends on it: '{differs.output}' at "
-                f"{sample.point} is another one when that is the first call",
-                hint=NO_CALL_BEFORE,
-            )
+            if differs is None:
+                continue
+            # Random numbers that only this size or these values draw are nothing that is left.
+            require_same_again(runner, again)
+        inside = quoted_names(changed_inside(runner.module, untouched))
+        cached = quoted_names(dict.fromkeys(a.name for a in runner.caches.initial))
+        unseen = "something outside of the module" + (f" or in {cached}" if cached else "")
+        kept_in = changed_outside(runner.module, before) or inside or unseen
+        raise AccuracyError(
+            f"forward keeps {kept_in} from the first call of a process and depends on it: '{differs.output}' at "
+            f"{sample.point} is another one when that is the first call",
+            hint=NO_CALL_BEFORE,
+        )
     return samples
 
 

@@ -138,6 +138,11 @@ def calling_frames() -> Iterator[tuple[CodeType, Frame]]:
         frame = frame.f_back  # type: ignore[assignment]
 
 
+def calling_user_frame() -> Frame | None:
+    """The innermost frame of the call that asks that is the user's."""
+    return innermost_user_frame([frame for _, frame in calling_frames()][::-1])
+
+
 def python_frames(text: str) -> list[Frame]:
     """The frames of a Python traceback text, outermost first."""
     return [(m["file"], int(m["line"])) for m in _PYTHON_FRAME.finditer(text)]

@@ -212,8 +212,10 @@ def _too_high(runner: ModuleRunner, request: ExportRequest, make: MakeInputs) ->
     import numpy as np
 
     whole = [s for s in request.inputs if s.dtype.kind == "int"]
+    if not whole:
+        return []
     inputs = make(SamplePoint("probe", tuple(request.space.pick("min").items())))
-    if not whole or _runs(runner, inputs):
+    if _runs(runner, inputs):
         return []
     least = {s.name: np.full_like(inputs[s.name], s.value_range[0] if s.value_range else 0) for s in whole}
     if not _runs(runner, {**inputs, **least}):

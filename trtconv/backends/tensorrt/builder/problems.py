@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +72,7 @@ def unsupported_error(
     `where` is the source line of the first node that has one.
     """
     listed = tuple(problems)
-    origins = [origin_in(model, p) for p in listed]
-    details = [describe(p, o) for p, o in zip(listed, origins, strict=True)]
+    details, where = _located(listed, model)
     more = [f"and {len(details) - _SHOWN} more"] if len(details) > _SHOWN else []
     nodes = "a node" if len(listed) == 1 else f"{len(listed)} nodes"
     hint = otherwise
@@ -89,7 +88,7 @@ def unsupported_error(
     return UnsupportedError(
         f"{capabilities} does not take {nodes} of {path}",
         details=details[:_SHOWN] + more,
-        where=next((o.source for o in origins if o.source), None),
+        where=where,
         hint=hint or "see `trtconv rules` for what a rewrite can change, or change the module at the lines named",
     )
 
@@ -140,8 +139,7 @@ def build_failure(
     problems = tuple(p for line in lines for p in named_nodes(line, model))
     if problems and any(word in text for word in _REFUSALS):
         return unsupported_error(problems, model, path, capabilities)
-    places = [origin_in(model, p) for p in problems]
-    origins = [describe(p, o) for p, o in zip(problems, places, strict=True)]
+    located, where = _located(problems, model)
     otherwise = "run again with -v for all of the builder's messages"
     # The branch that nobody takes fails first.
     if any(word in text for word in _REFUSALS) and any(n.op_type in _SIZED_BY_DATA for n in model.graph.node):
@@ -150,10 +148,17 @@ def build_failure(
     hint = fixing_hint(model) or next((h for word, h in _KNOWN.items() if word in text), otherwise)
     return TrtconvError(
         f"{capabilities} could not build {path}",
-        details=(origins or list(lines))[:_SHOWN] or ["it gave no reason"],
+        details=(located or list(lines))[:_SHOWN] or ["it gave no reason"],
         hint=hint,
-        where=next((o.source for o in places if o.source), None),
+        where=where,
     )
+
+
+def _located(problems: Sequence[NodeProblem], model: onnx.ModelProto) -> tuple[list[str], str | None]:
+    """Each problem in words, and the source line of the first node that has one."""
+    origins = [origin_in(model, p) for p in problems]
+    details = [describe(p, o) for p, o in zip(problems, origins, strict=True)]
+    return details, next((o.source for o in origins if o.source), None)
 
 
 def _hint_of_sizes(model: onnx.ModelProto) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,13 +86,9 @@ def find_parting(
 def _by_values(
     runner: ModuleRunner, point: SamplePoint, inputs: Mapping[str, Array], make: MakeInputs
 ) -> Fork | None:
-    forks = (find_fork(runner, inputs, make(at)) for at in _of_other_values(point))
+    others = (replace(point, values="random", seed=point.seed + draw) for draw in range(1, SEEDS_OF_VALUES + 1))
+    forks = (find_fork(runner, inputs, make(other)) for other in others)
     return next((fork for fork in forks if fork is not None), None)
-
-
-def _of_other_values(point: SamplePoint) -> Iterator[SamplePoint]:
-    for seed in range(1, SEEDS_OF_VALUES + 1):
-        yield replace(point, values="random", seed=point.seed + seed)
 
 
 def _parts_by_size(

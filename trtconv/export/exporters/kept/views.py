@@ -10,7 +10,7 @@ from typing import Any
 
 from trtconv.core.errors import TrtconvError
 from trtconv.export.module.runner import ModuleRunner
-from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame
+from trtconv.export.module.user_code import Frame, calling_user_frame
 
 # What gives its tensor itself, or a view of it, where no element has to move.
 AT_TIMES_VIEWS = frozenset(
@@ -40,7 +40,7 @@ def written_views(runner: ModuleRunner, inputs: Mapping[str, Any]) -> dict[Frame
             result = func(*args, **named)
             target = _storage(result) if source is not None else None
             if source is not None and target is not None:
-                frame = innermost_user_frame([frame for _, frame in calling_frames()][::-1])
+                frame = calling_user_frame()
                 if frame is not None:
                     storages.append(target)
                     results.setdefault(target.cdata, []).append((frame, source.cdata == target.cdata))

@@ -53,7 +53,7 @@ def told_ties(path: Path, samples: Sequence[ReferenceSample], runner: ModuleRunn
         return equals
     model = load_model(path)
     random = [s for s in samples if s.point.values == "random"]
-    cheapest = sorted(random, key=lambda s: sum(v.nbytes for v in s.inputs.values()))[:MOST_POINTS]
+    cheapest = sorted(random, key=_input_bytes)[:MOST_POINTS]
     closest: dict[str, tuple[NearTie, SamplePoint]] = {}
     for sample in cheapest:
         try:
@@ -100,16 +100,19 @@ def _with_equals(
     What is alike everywhere may be below a threshold, or hidden by a mask, and few values show which one was taken.
     torch's order is that of the first one first up to 16 elements of a sort.
     """
-    by_size = sorted(
-        (s for s in samples if s.point.values == "random"), key=lambda s: -sum(v.nbytes for v in s.inputs.values())
-    )
+    by_size = sorted((s for s in samples if s.point.values == "random"), key=_input_bytes, reverse=True)
     alike = [s for s in samples if s.point.values in (*TIES, "full")]
     for sample in (*by_size[:1], *alike):
         yield str(sample.point), sample.inputs, partial(_outputs_of, sample)
-    for sample in (*by_size[:1], *by_size[len(by_size) // 2 :][:1], *by_size[-1:]):
+    ends_and_middle = (*by_size[:1], *by_size[len(by_size) // 2 :][:1], *by_size[-1:])
+    for sample in {id(s): s for s in ends_and_middle}.values():
         for steps in FEW_STEPS:
             inputs = {n: in_steps(v, steps) for n, v in sample.inputs.items()}
             yield f"{sample.point} with {steps + 1} values", inputs, partial(runner, inputs)
+
+
+def _input_bytes(sample: ReferenceSample) -> int:
+    return sum(v.nbytes for v in sample.inputs.values())
 
 
 def _outputs_of(sample: ReferenceSample) -> Mapping[str, Array]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame
+from trtconv.export.module.user_code import Frame, calling_user_frame
 from trtconv.export.sizes.work import watching_mode
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def torch_ranks() -> Iterator[dict[Frame, None]]:
             form = _STABLE.get(str(func))
             stable = None if form is None else form(*args, **kwargs)
             if stable is not None and not torch.equal(result[1], stable[1]):
-                frames = [frame for _, frame in calling_frames()]
-                lines.setdefault(innermost_user_frame(reversed(frames)) or UNNAMED)
+                lines.setdefault(calling_user_frame() or UNNAMED)
             return result
 
     with Compared():

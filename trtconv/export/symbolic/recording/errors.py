@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trtconv.core.errors import UnsupportedError
-from trtconv.export.module.user_code import Frame, calling_frames, innermost_user_frame
+from trtconv.export.module.user_code import Frame, calling_user_frame
 from trtconv.export.symbolic.recording.aliases import tensors_in
 
 
@@ -54,7 +54,7 @@ class RecordedErrors:
                 result = func(*args, **(kwargs or {}))
                 # Also what is written in place: it is given back, but by `x[i] = y`.
                 if getattr(func, "__name__", "") == "__setitem__" or any(True for _ in tensors_in((result,))):
-                    threads.append(innermost_user_frame([frame for _, frame in calling_frames()][::-1]))
+                    threads.append(calling_user_frame())
                 return result
 
         return NotesTensors()
@@ -74,8 +74,7 @@ class RecordedErrors:
         except Exception as error:
             if state is not None:
                 torch._C._set_tracing_state(state)
-                frames = [frame for _, frame in calling_frames()]
-                self.errors.append((error, innermost_user_frame(frames[::-1])))
+                self.errors.append((error, calling_user_frame()))
             raise
 
     def require_none(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from trtconv.proof.probes.decisions import INTEGERS
 from trtconv.rewrite.graph.index import Graph, Node
 from trtconv.rewrite.graph.operators import Value
 from trtconv.rewrite.graph.replacement import Replacement
@@ -34,7 +35,6 @@ NORMALISED = ("Softmax", "LogSoftmax", "LayerNormalization")
 REDUCED = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2", "ReduceLogSumExp")
 ROW_BY_ROW = (*PRODUCTS, *NORMALISED, *REDUCED, "Concat")
 DIVIDING = ("Div", "Mod")
-WHOLE = (2, 3, 4, 5, 6, 7, 12, 13)
 VIEWS = ("Reshape", "Expand", "Slice")
 DEPTH = 24
 
@@ -106,16 +106,16 @@ def _gathered(graph: Graph, node: Node, mask: Mask) -> Dense | None:
     is_rows = is_one_axis if node.key == "Gather" else not node.attr("batch_dims", 0)
     if not is_rows or rank < len(columns) or len(set(columns)) < len(columns):
         return None
-    fitting = fits(graph, mask, value, columns)
-    build = partial(_in_front, value=value, mask=mask, columns=columns, fitting=fitting)
+    build = partial(_in_front, value=value, mask=index_mask, fitting=fits(graph, index_mask, value))
     return Dense(build, rank - len(columns), (*index_mask.nodes, node), (value,), tuple(sorted(columns)))
 
 
-def _in_front(g: Replacement, value: str, mask: Mask, columns: tuple[int, ...], fitting: bool) -> Value:
+def _in_front(g: Replacement, value: str, mask: Mask, fitting: bool) -> Value:
     """The value with its axes in the order of the mask's, and without what lies beyond those, where its sizes are not
     known to be the mask's.
     """
     result: Value = value
+    columns = mask.columns
     if not fitting:
         shape = g.shape_of(mask.name)
         ends = shape if len(columns) == mask.rank else g.gather(shape, g.ints(*columns), axis=0)
@@ -156,7 +156,7 @@ def _elementwise(graph: Graph, node: Node, mask: Mask, depth: int) -> Dense | No
     present = [p for p in parts if p is not None]
     if len(present) < count:
         return None
-    build = partial(_rebuilt, node=node, parts=present, mask=mask, whole=graph.dtype(node.inputs[0]) in WHOLE)
+    build = partial(_rebuilt, node=node, parts=present, mask=mask, whole=graph.dtype(node.inputs[0]) in INTEGERS)
     return _joined(build, tail, node, present)
 
 

@@ -23,7 +23,7 @@ class Mask:
     name: str
     rank: int
     nodes: tuple[Node, ...]
-    columns: tuple[int, ...] = ()
+    columns: tuple[int, ...]
 
     @property
     def is_whole(self) -> bool:
@@ -45,7 +45,7 @@ def mask_of_columns(graph: Graph, name: str) -> Mask | None:
     turned, casts = graph.behind(name, "Identity", "Cast")
     whole = _turned(graph, turned)
     if whole is not None:
-        return _with(whole, tuple(range(whole.rank)), casts)
+        return _with(whole, whole.columns, casts)
     concat = graph.maker(turned, "Concat")
     parts = concat.inputs if concat is not None and concat.attr("axis") in (-1, 1) else [turned]
     columns = [_column(graph, part) for part in parts]
@@ -64,7 +64,7 @@ def _column(graph: Graph, name: str) -> Mask | None:
     node = graph.maker(cut, "Slice", "Gather")
     whole = _turned(graph, cut)
     if whole is not None and whole.rank == 1:
-        return _with(whole, (0,), views)
+        return _with(whole, whole.columns, views)
     if node is None:
         return None
     whole = _turned(graph, node.inputs[0])
@@ -127,10 +127,9 @@ def _same_shape(graph: Graph, expand: Node) -> bool:
     return True
 
 
-def fits(graph: Graph, mask: Mask, value: str, columns: Sequence[int] = ()) -> bool:
-    """True when the first axes of the value are known to have the sizes of the mask's, or of those of its axes."""
-    own, mask_dims = graph.dims(value), graph.dims(mask.name)
-    axes = columns or range(mask.rank)
+def fits(graph: Graph, mask: Mask, value: str) -> bool:
+    """True when the first axes of the value are known to have the sizes of the mask's that the indices are of."""
+    own, mask_dims, axes = graph.dims(value), graph.dims(mask.name), mask.columns
     if own is None or mask_dims is None or len(own) < len(axes) or any(mask_dims[a] is None for a in axes):
         return False
     return tuple(own[: len(axes)]) == tuple(mask_dims[a] for a in axes)

@@ -27,7 +27,7 @@ def find(graph: Graph, node: Node) -> Found | Skip:
     if mask is None or (not mask.is_whole and (reduction == "none" or not graph.target.is_rtx)):
         return NOT_THIS
     dtype = graph.dtype(value)
-    if not dtype or list(mask.columns) != sorted(set(mask.columns)) or not fits(graph, mask, value, mask.columns):
+    if not dtype or list(mask.columns) != sorted(set(mask.columns)) or not fits(graph, mask, value):
         return Skip("the mask is not known to have the shape of the value, or of its first axes")
     tail = (graph.rank(value) or 0) - len(mask.columns)
     read = dense(graph, updates, mask)
