@@ -137,6 +137,7 @@ CASES = [
         )
         for kind, mask, order, inputs in (
             ("rows first", "m = Equal(e, one)", "r = Unsqueeze(a1, im) k = Unsqueeze(b1, im) ", "float[N,4] x, int64[N,2] e, float[N,2] p"),
+            ("rows second, of a weight of unknown sizes", "m0 = Equal(e, one) m = Transpose<perm=[1,0]>(m0) p = Concat<axis=1>(p0, p0)", "r = Unsqueeze(b1, im) k = Unsqueeze(a1, im) ", "float[N,4] x, int64[N,2] e, float[N,2] p0"),
             ("rows second, of numbers", "m0 = Equal(e, one) m1 = Cast<to=7>(m0) m = Transpose<perm=[1,0]>(m1)", "r = Unsqueeze(b1, im) k = Unsqueeze(a1, im) ", "float[N,4] x, int64[N,2] e, float[N,2] p"),
         )
     ),

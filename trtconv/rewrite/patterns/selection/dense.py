@@ -118,7 +118,7 @@ def _in_front(g: Replacement, value: str, mask: Mask, fitting: bool) -> Value:
     columns = mask.columns
     if not fitting:
         shape = g.shape_of(mask.name)
-        ends = shape if len(columns) == mask.rank else g.gather(shape, g.ints(*columns), axis=0)
+        ends = shape if mask.is_whole else g.gather(shape, g.ints(*columns), axis=0)
         result = g.slice(value, g.ints(*[0] * len(columns)), ends, range(len(columns)))
     if list(columns) != sorted(columns):
         rank = g.index.rank(value) or 0
